@@ -136,6 +136,27 @@ TEST_F(LookCommandTest, SeveralFilesAndPatternsAreOneTableAndTheDelimiterIsFound
   EXPECT_EQ(status_, 2);
 }
 
+TEST_F(LookCommandTest, AQuotedHeaderHidesNoDelimiterAndAFirstRowThatIsNoneIsNamed) {
+  EXPECT_THAT(look("\"a b\";\"c\"\n1;x\n2;y\n"), HasSubstr(": 2 rows, 2 columns, delimiter = \";\"\n"));
+  EXPECT_THAT(look("\"a\nb\",\"c\n1,x\n"), HasSubstr("error[B3037]"));
+  EXPECT_THAT(look("sep=;\na;b\n1;x\n"), HasSubstr("is Excel's line about the delimiter; give --skip-lines 1\n"));
+  EXPECT_THAT(look("# of 2025\na,b\n1,x\n"), HasSubstr("seems to be a comment; give --skip-lines 1\n"));
+  TableFiles skips{{folder_.write("s.csv", "sep=;\na;b\n1;x\n")}};
+  skips.skip_lines = 1;
+  EXPECT_THAT(look("", "", skips), HasSubstr(": 1 row, 2 columns, delimiter = \";\"\n"));
+}
+
+TEST_F(LookCommandTest, ALabelWithLeadingZerosAndDatesThatAreNumbersAreOdd) {
+  EXPECT_THAT(look("x,y\n1,01\n2,1\n3,00\n", "y"), HasSubstr("y: it has leading zeros, as in \"00\", which the "));
+  const std::string said = look(column(30, [](int i) { return "202501" + std::to_string(10 + i % 20); }));
+  EXPECT_THAT(said, HasSubstr("  x       date"));
+  EXPECT_THAT(said, HasSubstr("type = \"date\" with formats = [\"%Y%m%d\"] reads them\n"));
+  const std::string times =
+      look(column(30, [](int i) { return "0" + std::to_string(1 + i % 9) + "/30/2024 01:" + std::to_string(10 + i); }));
+  EXPECT_THAT(times, HasSubstr("formats = [\"%m/%d/%Y %H:%M\"] reads them\n"));
+  EXPECT_THAT(times, Not(HasSubstr("like an id")));
+}
+
 TEST_F(LookCommandTest, AFileWithSemicolonsAndDecimalCommasIsOdd) {
   const std::string said = look("size;price\n1;3,5\n2;4,25\n3;1.000,5\n");
   EXPECT_THAT(said, HasSubstr("price: its cells are numbers with a comma, such as \"3,5\" (" + path_ + ":2:3)"));

@@ -73,6 +73,39 @@ TEST_F(NewManifestTest, AColumnWithoutANameOfItsOwnHasItsNumber) {
   for (const char* line : {"\n0 = { type", "\n1 = { type", "\n2 = { type"}) EXPECT_THAT(text, HasSubstr(line));
 }
 
+TEST_F(NewManifestTest, ANumberThatIsTheNameOfAnotherColumnIsNotUsedForOne) {
+  const std::string text = manifest_text(wanted(",0,1,y\n0,2,3,p\n1,3,4,q\n2,9,9,p\n", "y"));
+  for (const char* line : {"\n-4 = { type", "\n0 = { type", "\n1 = { type"}) EXPECT_THAT(text, HasSubstr(line));
+}
+
+TEST_F(NewManifestTest, ClassesAreListedUnlessTheyAreTheNumbersFrom0On) {
+  const auto of = [&](const std::string& a, const std::string& b) {
+    return manifest_text(wanted("x,y\n1," + a + "\n2," + b + "\n3," + a + "\n4," + b + "\n", "y"));
+  };
+  EXPECT_THAT(of("2", "1"), HasSubstr("\nlabel_type = \"class\"\nclasses = [\"1\", \"2\"]\n"));
+  EXPECT_THAT(of("00", "01"), HasSubstr("\nclasses = [\"00\", \"01\"]\n"));
+  for (const std::string& text : {of("0", "1"), of("1.0", "0.0"), of("yes", "no")}) {
+    EXPECT_THAT(text, HasSubstr("\nlabel_type = \"class\"\n"));
+    EXPECT_THAT(text, Not(HasSubstr("classes = ")));
+  }
+}
+
+TEST_F(NewManifestTest, ANumberWithACommaIsNoGap) {
+  std::string table = "price,x,y\n";
+  for (int i = 0; i < 40; ++i)
+    table += (i % 4 == 3 ? "\"1,20" + std::to_string(i % 10) + "\"" : std::to_string(500 + i)) + ",1.5,p" +
+             std::to_string(i % 2) + "\n" + std::to_string(i) + ",2,q\n";
+  const std::string text = manifest_text(wanted(table, "y"));
+  EXPECT_THAT(text, HasSubstr("\nprice = { type = \"ignore\" }"));
+  EXPECT_THAT(text, HasSubstr("# 10 rows have numbers with a comma, such as "));
+}
+
+TEST_F(NewManifestTest, LinesBeforeTheHeaderAndQuotesInItAreNoObstacle) {
+  NewManifest skips = wanted("sep=;\n\"a b\";\"y\"\n1;p\n2;q\n3;p\n", "y");
+  skips.data.skip_lines = 1;
+  EXPECT_THAT(manifest_text(skips), HasSubstr("\nskip_lines = 1\ndelimiter = \";\"\n"));
+}
+
 TEST_F(NewManifestTest, ATableThatCannotBeTrainedOnIsRefused) {
   const struct {
     std::string table, label, error;

@@ -268,7 +268,8 @@ class Csv final : public belay::Input {
   // Classes that are numbers of another kind were meant as numbers, unless 'classes' lists them.
   void warn_of_numbers_as_classes(const CsvFile& file) const {
     if (!is_training_ || !columns_.classes.empty() || table_.classes.empty()) return;
-    const std::string text = numbers_as_classes(file, *columns_.label, table_.classes, table_.class_names);
+    const std::string text =
+        numbers_as_classes(file, *columns_.label, table_.classes, table_.class_names, table_.numbered_labels);
     if (!text.empty()) host().warning("label \"" + file.names()[*columns_.label] + "\": " + text);
   }
 
@@ -334,6 +335,11 @@ class Csv final : public belay::Input {
       for (std::string& name : column.names()) names.push_back(std::move(name));
     for (const std::size_t column : columns_.features)
       if (columns_.typed.empty()) names.push_back(file.names()[column]);
+    std::set<std::string> seen;
+    for (const std::string& name : names)
+      if (!seen.insert(name).second)
+        fail(Code::kInvalidArgument, "[B3042] columns: two features of '" + path() + "' are called \"" + name +
+                                         "\": a column, and a word or a gap of another one; rename the column");
     return names;
   }
 
@@ -384,7 +390,7 @@ class Csv final : public belay::Input {
       all.back().name = file.names()[column];
     }
     const GuessedTypes guessed = guess_types(file, columns_.features, rows, gaps_, all);
-    if (!guessed.any && types_.empty()) return;
+    if (!guessed.any && types_.empty() && !has_gaps(file)) return;
     if (!guessed.said.empty() && is_training_)
       host().info("columns: types by the rows of the training: " + guessed.said);
     warn_of_misread(guessed);
@@ -400,6 +406,20 @@ class Csv final : public belay::Input {
                      std::to_string(rows.size()) +
                      " rows of the training, so there is no median and no word to learn; set type = \"ignore\", or "
                      "look at the file and at 'gaps'");
+  }
+
+  // Looks at the rows of all parts.
+  bool has_gaps(const CsvFile& file) const {
+    bool found = false;
+    belay::csv::Fields cells;
+    file.each_block([&](const belay::csv::Block& block) {
+      for (std::size_t i = 0; i < block.rows() && !found; ++i)
+        found = !block.take_fields(i, cells) &&
+                std::any_of(columns_.features.begin(), columns_.features.end(),
+                            [&](std::size_t column) { return belay::is_gap(gaps_, cells.views[column]); });
+      return !found;
+    });
+    return found;
   }
 
   void warn_of_misread(const GuessedTypes& guessed) {
@@ -432,14 +452,27 @@ class Csv final : public belay::Input {
     columns_.features = features, all = used;
   }
 
-  // Each category that delivers ids is a separate feature, with the words as names of its values.
+  static std::string feature_of_category(const std::string& column) {
+    std::string name = "category.";
+    for (const char c : column)
+      name += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' ? c : '_';
+    return name;
+  }
+
+  // Each category that delivers ids is a separate feature, with the words as names of its values. Columns whose names
+  // would give one feature, such as "a b" and "a.b", get numbers in the order of their names. So the order of the
+  // columns does not matter.
   void declare_categories(belay::InputSpec& spec) {
     category_slots_.clear();
+    std::map<std::string, std::set<std::string>> columns_of;  // by feature
+    for (const belay::Column& column : columns_.typed)
+      if (column.has_ids()) columns_of[feature_of_category(column.name)].insert(column.name);
     for (const belay::Column& column : columns_.typed) {
       if (!column.has_ids()) continue;
-      std::string name = "category.";
-      for (const char c : column.name)
-        name += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' ? c : '_';
+      std::string name = feature_of_category(column.name);
+      const std::set<std::string>& columns = columns_of[name];
+      const auto number = std::distance(columns.begin(), columns.find(column.name)) + 1;
+      if (number > 1) name += "_" + std::to_string(number);
       category_slots_.push_back(spec.feature(name, belay::DType::kInt64, {-1}));
       const std::vector<std::string> words = column.words_by_id();
       if (words.empty())

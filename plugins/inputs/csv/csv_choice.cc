@@ -127,6 +127,13 @@ class ColumnChoice {
     if (split_ && names_parts && !spec_.has_learned() && entries_.count(*split_) == 0) ignored_.insert(*split_);
   }
 
+  // The key "blood.type" = "category" reads as the type of "blood", and is meant for a column "blood.type".
+  std::string name_of_entry(const belay::ColumnOptions& entry) const {
+    const std::string with_type = entry.name + ".type";
+    const bool has_type_alone = entry.keys == std::vector<std::string>{"type"};
+    return has_type_alone && !file_.column_of(entry.name) && file_.column_of(with_type) ? with_type : entry.name;
+  }
+
   // Finds the columns that have an entry in `columns`, and those of them that are no features. Other inputs of the
   // model have the training's.
   void place_types(const std::vector<belay::ColumnOptions>& types) {
@@ -139,7 +146,7 @@ class ColumnChoice {
       return;
     }
     for (const belay::ColumnOptions& entry : types) {
-      const std::size_t column = file_.find_column("columns", entry.name);
+      const std::size_t column = file_.find_column("columns", name_of_entry(entry));
       if (!entries_.emplace(column, entry).second || column == columns_.label)
         fail(Code::kInvalidArgument,
              "[B3042] columns: \"" + entry.name + "\" is " +
@@ -170,6 +177,9 @@ class ColumnChoice {
                                           : columns_.label == column ? "label"
                                                                      : "weight") +
                                          "'s column; leave it out");
+      if (const auto entry = entries_.find(column); entry != entries_.end() && entry->second.type == "ignore")
+        fail(Code::kInvalidArgument,
+             "[B3042] features: \"" + name + "\" has type = \"ignore\" in 'columns'; leave it out of one of the two");
       if (std::count(columns_.features.begin(), columns_.features.end(), column) != 0)
         fail(Code::kInvalidArgument, "[B3042] features: \"" + name + "\" is there twice; leave one out");
       columns_.features.push_back(column);

@@ -15,9 +15,12 @@
 namespace csv_input {
 namespace {
 
-// Parses the whole string as an integer.
+// Parses the whole string as an integer. pandas writes 1.0 for 1 in a column that had a gap.
 std::errc parse(std::string_view text, std::int64_t& value) {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
+  const std::size_t point = text.find('.');
+  if (point != text.npos && point != 0 && text.find_first_not_of('0', point + 1) == text.npos)
+    text = text.substr(0, point);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return end != text.data() + text.size() ? std::errc::invalid_argument : error;
 }
@@ -64,6 +67,7 @@ std::optional<std::int64_t> Labels::number(std::string_view label) {
   const std::optional<std::int64_t> number = find(label);
   if (!number) return std::nullopt;
   largest_ = std::max(largest_, *number);
+  if (by_number_ && coded_.empty() && label.size() > 1 && label[0] == '0' && label[1] != '.') coded_ = label;
   if (*number < kMostNumberedClasses) {
     if (static_cast<std::size_t>(*number) >= counts_.size()) counts_.resize(static_cast<std::size_t>(*number) + 1);
     Count& count = counts_[static_cast<std::size_t>(*number)];
@@ -79,6 +83,15 @@ std::vector<std::string> Labels::class_names() const {
   std::vector<std::string> names;
   for (std::int64_t i = 0; i <= largest_ && largest_ < kMostNumberedClasses; ++i) names.push_back(std::to_string(i));
   return names;
+}
+
+NumberedLabels Labels::numbered() const {
+  NumberedLabels numbered;
+  if (!by_number_) return numbered;
+  numbered.coded = coded_;
+  for (std::size_t i = 0; i < counts_.size(); ++i)
+    if (counts_[i].rows != 0) numbered.found.push_back(static_cast<std::int64_t>(i));
+  return numbered;
 }
 
 std::vector<std::pair<std::int64_t, std::int64_t>> Labels::lone() const {
@@ -164,9 +177,7 @@ bool has_decimals(std::string_view label) {
   return belay::read_number(label, value) == nullptr && value != std::floor(value);
 }
 
-bool is_misread(std::string_view label) {
-  return belay::is_number_with_comma(label) || belay::is_number_with_sign(label);
-}
+bool is_misread(std::string_view label) { return belay::mark_in_number(label) != nullptr; }
 
 std::string place_of(const CsvFile& file, std::size_t column, const std::string& wanted) {
   std::string found;
@@ -176,11 +187,29 @@ std::string place_of(const CsvFile& file, std::size_t column, const std::string&
   return found;
 }
 
+// Each number up to the largest is a class. Names those without a row.
+std::string classes_without_rows(const NumberedLabels& numbered) {
+  constexpr std::size_t kShown = 10;
+  const std::vector<std::int64_t>& found = numbered.found;
+  std::int64_t first = 0;
+  while (static_cast<std::size_t>(first) < found.size() && found[static_cast<std::size_t>(first)] == first) ++first;
+  if (static_cast<std::size_t>(first) == found.size()) return "";
+  std::string list;
+  for (const std::int64_t number : found) list += (list.empty() ? "\"" : ", \"") + std::to_string(number) + '"';
+  return "it has " + std::to_string(found.back() + 1) + " classes, since it holds whole numbers up to " +
+         std::to_string(found.back()) + ", and no row has " + std::to_string(first) + "; " +
+         (found.size() <= kShown ? "classes = [" + list + "] has those that occur"
+                                 : "'classes' lists those that occur");
+}
+
 }  // namespace
 
 std::string numbers_as_classes(const CsvFile& file, std::size_t column, const std::vector<std::int64_t>& classes,
-                               const std::vector<std::string>& class_names) {
+                               const std::vector<std::string>& class_names, const NumberedLabels& numbered) {
   constexpr std::size_t kFew = 3;
+  if (!numbered.coded.empty())
+    return "its labels are the numbers of their classes, and lose the leading zeros that " + shown(numbered.coded) +
+           " (" + place_of(file, column, numbered.coded) + ") has; list the labels in 'classes' to keep them";
   if (std::any_of(class_names.begin(), class_names.end(), is_misread)) {
     belay::MisreadCells misread;
     each_label(file, column, [&](std::string_view label, const auto& place) { misread.add(label, place); });
@@ -206,12 +235,11 @@ std::string numbers_as_classes(const CsvFile& file, std::size_t column, const st
   // Labels that are the numbers of their classes need a class for each number up to the largest.
   constexpr std::int64_t kMany = 10;
   const std::int64_t largest = *std::max_element(classes.begin(), classes.end());
-  if (largest < kMany) return "";
   const auto different = static_cast<std::int64_t>(std::set<std::int64_t>(classes.begin(), classes.end()).size());
-  if (largest < 2 * different + kMany) return "";
+  if (largest < kMany || largest < 2 * different + kMany) return classes_without_rows(numbered);
+  const std::string place = place_of(file, column, std::to_string(largest));
   return "its numbers are those of " + std::to_string(largest + 1) + " classes, and " + std::to_string(different) +
-         " of them occur, such as " + std::to_string(largest) + " (" + place_of(file, column, std::to_string(largest)) +
-         ")" + fix;
+         " of them occur, such as " + std::to_string(largest) + (place.empty() ? "" : " (" + place + ")") + fix;
 }
 
 }  // namespace csv_input

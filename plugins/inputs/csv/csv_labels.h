@@ -24,6 +24,13 @@ struct LabelNames {
   belay::Gaps gaps = {};             // labels that are missing, unless they are classes
 };
 
+// Labels that are the numbers of their classes. `coded` is the first one with leading zeros, such as "01"; empty: none
+// has any. `found`: the numbers that occur, unless they are above kMostNumberedClasses.
+struct NumberedLabels {
+  std::string coded;
+  std::vector<std::int64_t> found;
+};
+
 // Numbers each label, in the order of the rows. A gap is a class only if the list has it. If there is no list
 // of classes and the first label is a whole number from 0, labels are the numbers. Else they count from 0 in the order
 // of their first appearance.
@@ -40,12 +47,15 @@ class Labels {
   // Returns the classes that one row alone has, with that row, by number. At most one per class; empty: there are fewer
   // than ten rows for each class.
   std::vector<std::pair<std::int64_t, std::int64_t>> lone() const;
+  // None is found if the labels are no numbers.
+  NumberedLabels numbered() const;
 
  private:
   std::optional<std::int64_t> find(std::string_view label);
 
   const LabelNames& names_;
-  bool by_number_ = false;  // the label is the number, also if it is "01"
+  bool by_number_ = false;  // the label is the number, also if it is "01" or "1.0"
+  std::string coded_;       // see NumberedLabels
   std::map<std::string, std::int64_t, std::less<>> numbers_;
   std::vector<std::string> appeared_;
   std::int64_t rows_ = 0, largest_ = -1;
@@ -59,8 +69,9 @@ class Labels {
 void fail_by_labels(const CsvFile& file, std::size_t column, const LabelNames& names);
 
 // Returns what is wrong, with place and fix, if the classes seem to be numbers to predict: most have decimals, a comma
-// or a sign, or they are whole numbers of which few occur. `classes` are those of the rows. Empty: nothing.
+// or a sign, or they are whole numbers of which few occur. It also names leading zeros, and numbers without a row.
+// `classes` are those of the rows. Empty: nothing.
 std::string numbers_as_classes(const CsvFile& file, std::size_t column, const std::vector<std::int64_t>& classes,
-                               const std::vector<std::string>& class_names);
+                               const std::vector<std::string>& class_names, const NumberedLabels& numbered);
 
 }  // namespace csv_input

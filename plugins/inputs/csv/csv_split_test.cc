@@ -180,7 +180,9 @@ TEST_F(CsvSplit, WrongOptionsAndCellsAreNamedWithTheirPlace) {
        "'split_column'"},
       {train.with({"split_by", "time"}).with({"split_column", "day"}),
        "INVALID_ARGUMENT: [B3053] " + path +
-           ":2:6: column \"day\" of the split is \"10.01.2025\", not a date as in the first row"},
+           ":2:6: column \"day\" of the split is \"10.01.2025\", neither a number nor a date of ISO 8601; an entry { "
+           "type = \"date\", formats = [...] } in "
+           "'columns' reads other dates"},
       {train.with({"split_by", "column"}).with({"split_column", "customer"}),
        "INVALID_ARGUMENT: [B3053] " + path +
            ":2:3: column \"customer\" of the split is \"k0\", in none of 'train_values', 'eval_values' and "

@@ -177,24 +177,27 @@ class RowParser {
     return wrong_field(column, fields[column], fault);
   }
 
-  // Returns the fault, which names the comma of a cell that is no number because of it.
-  static const char* with_comma(std::string_view text, const char* fault) {
-    const bool has = belay::is_number_with_comma(text) && std::string_view(fault) == "not a number";
-    return has ? "not a number, since it has a comma, where a decimal point is needed" : fault;
+  // Returns the fault, which names the comma or the sign of a cell that is no number because of it.
+  static std::string with_mark(std::string_view text, const char* fault) {
+    const char* mark = std::string_view(fault) == "not a number" ? belay::mark_in_number(text) : nullptr;
+    if (mark == nullptr) return fault;
+    const std::string since = std::string("not a number, since it has ") + mark;
+    return std::string_view(mark) == "a comma" ? since + ", where a decimal point is needed" : since;
   }
 
   std::string wrong_typed(std::size_t column, std::string_view text, const char* fault) const {
-    fault = with_comma(text, fault);
-    return "column \"" + file_.columns()[column] + "\" is " + (text.empty() ? "empty" : shown(text)) + ", " + fault +
-           "; repair the row, or change the column's entry in 'columns'";
+    return "column \"" + file_.columns()[column] + "\" is " + (text.empty() ? "empty" : shown(text)) + ", " +
+           with_mark(text, fault) + "; repair the row, or change the column's entry in 'columns'";
   }
 
   std::string wrong_field(std::size_t column, std::string_view text, const char* what) const {
-    what = with_comma(text, what);
-    const std::string is = text.empty() ? "empty, not a number" : shown(text) + ", " + what;
-    const std::string fix = columns_.label == column || columns_.weight == column
-                                ? "repair the row"
-                                : "repair the row, or leave the column out of 'features'";
+    const std::string is = text.empty() ? "empty, not a number" : shown(text) + ", " + with_mark(text, what);
+    const bool is_feature = columns_.label != column && columns_.weight != column;
+    const std::string fix =
+        !is_feature ? "repair the row"
+        : belay::is_gap(columns_.gaps, text)
+            ? "repair the row, or train with type = \"number\" for it in 'columns', which fills gaps"
+            : "repair the row, or leave the column out of 'features'";
     return "column \"" + file_.columns()[column] + "\" is " + is + "; " + fix;
   }
 
@@ -267,7 +270,8 @@ class TableReader {
 
   Table take() {
     if (has_classes()) table_.class_names = labels_.class_names();
-    if (has_classes() && columns_.classes.empty()) table_.lone_classes = labels_.lone();
+    if (has_classes() && columns_.classes.empty())
+      table_.lone_classes = labels_.lone(), table_.numbered_labels = labels_.numbered();
     table_.odd_numbers = parser_.odd_numbers();
     return std::move(table_);
   }

@@ -58,8 +58,9 @@ struct Table {
   std::vector<std::int64_t> classes;
   std::vector<std::string> class_names;
   std::vector<std::pair<std::int64_t, std::int64_t>> lone_classes;  // class and row
-  std::vector<float> targets;                                       // for kFloat
-  std::optional<ChangedLabel> changed_label;                        // the first one of `targets`
+  NumberedLabels numbered_labels;
+  std::vector<float> targets;                 // for kFloat
+  std::optional<ChangedLabel> changed_label;  // the first one of `targets`
   std::int64_t changed_labels = 0;
   OddNumbers odd_numbers;
   std::vector<std::string> ids;            // TableColumns::id, as in the file

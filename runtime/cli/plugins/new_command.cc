@@ -141,7 +141,7 @@ int new_manifest_command(const Given& given) {
     throw UsageError("[B5004] belay new manifest: --split is \"" + escaped(split) +
                      "\", must be one of: random, every" +
                      did_you_mean(split, std::vector<std::string>{"random", "every"}));
-  const TableFiles data{given.texts("data"), given.text("delimiter"), !given.has("no-header")};
+  const TableFiles data = table_files(given, "new manifest", given.texts("data"));
   return new_manifest({words[1], data, given.text("label"), split, has_model("tabular")}, posix_file_system(), ".",
                       std::cout, std::cerr);
 }
@@ -149,15 +149,15 @@ int new_manifest_command(const Given& given) {
 }  // namespace
 
 Command declare_new() {
+  CommandOptions options = {{"data", "manifest: CSV file to train on; may be repeated", Takes::kTexts, "FILE"},
+                            {"label", "manifest: column to predict, by name or number", Takes::kText, "COLUMN"},
+                            {"split", "manifest: rows of the evaluation: random, or every fifth row", Takes::kText,
+                             "random|every", "random"}};
+  for (CommandOption& option : table_options("manifest: ")) options.push_back(std::move(option));
   return {.name = "new",
           .arguments = "KIND NAME",
           .what = "makes a folder NAME with a working plugin, or with KIND manifest a manifest for a table",
-          .options = {{"data", "manifest: CSV file to train on; may be repeated", Takes::kTexts, "FILE"},
-                      {"label", "manifest: column to predict, by name or number", Takes::kText, "COLUMN"},
-                      {"split", "manifest: rows of the evaluation: random, or every fifth row", Takes::kText,
-                       "random|every", "random"},
-                      {"delimiter", "manifest: character between two fields", Takes::kText, "C"},
-                      {"no-header", "manifest: the first row has no names"}},
+          .options = std::move(options),
           .run =
               [](const Given& given) {
                 const std::vector<std::string> words = given.arguments();

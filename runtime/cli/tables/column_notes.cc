@@ -34,6 +34,14 @@ std::string plain_spelling(std::string_view cell) {
   return plain;
 }
 
+// Returns true for "20150106": a number here, and more often a date of 1900 to 2099 than a count.
+bool is_compact_date(std::string_view cell) {
+  constexpr std::size_t kDigits = 8;
+  Moment moment;
+  const std::string_view century = cell.substr(0, 2);
+  return cell.size() == kDigits && (century == "19" || century == "20") && parse_date({"%Y%m%d"}, cell, moment);
+}
+
 // Returns true for words that often mean a missing value.
 bool may_be_gap(std::string_view cell) {
   const std::string plain = plain_spelling(cell);
@@ -82,8 +90,9 @@ void ColumnNotes::count(std::string_view cell, std::string_view label, bool is_n
 
 void ColumnNotes::add_number(double value, std::string_view cell) {
   ++numbers_;
+  compact_dates_ += is_compact_date(cell) ? 1 : 0;
   least_ = std::min(least_, value), largest_ = std::max(largest_, value);
-  whole_ = whole_ && value >= 0 && cell.find_first_not_of("0123456789") == cell.npos;
+  whole_ = whole_ && value >= 0 && value == std::floor(value) && cell.find_first_not_of("0123456789.") == cell.npos;
   ascends_ = ascends_ && value > last_;
   last_ = value;
 }
@@ -92,8 +101,7 @@ void ColumnNotes::add_word(std::string_view cell, const csv::Block& block, std::
   words_.add(cell, block, row, column);
   misread_.add(cell, [&] { return block.place(row, column); });
   if (csv::first_not_utf8(cell) != cell.npos) not_utf8_.add(cell, block, row, column);
-  for (const char* format : kOtherDates)
-    if (Moment moment; parse_date({format}, cell, moment)) ++formats_[format];
+  each_other_date(cell, [&](std::size_t i) { ++formats_[i]; });
 }
 
 ColumnNotes::Counts ColumnNotes::by_frequency() const {
@@ -110,10 +118,10 @@ ColumnProfile ColumnNotes::finish(const std::string& label) const {
   column.different = static_cast<std::int64_t>(different()), column.many = is_full();
   column.whole = whole_ && numbers_ == rows_ - missing_.rows;
   column.words = by_frequency();
-  note_values(column);
   note_dates(column);
+  note_values(column);
   note_misread(column);
-  if (label != name_) note_leading_zeros(column);  // the label's classes keep their text
+  note_leading_zeros(column, label == name_);
   note_unused(column);
   note_characters(column);
   note_words(column);
@@ -149,7 +157,7 @@ void ColumnNotes::note_values(ColumnProfile& column) const {
   column.constant = different() == 1 && missing_.rows == 0 && rows_ > 1;
   if (column.constant) column.odd.push_back("it is constant: each cell is " + shown_cell(values_.first));
   const bool numbered = column.whole && ascends_ && largest_ - least_ < 2.0 * static_cast<double>(cells);
-  column.id = cells >= kFewRows && (column.different == cells || column.many) &&
+  column.id = column.type != "date" && cells >= kFewRows && (column.different == cells || column.many) &&
               (numbered || (words_.rows == cells && column.type == "ignore"));
   if (column.id)
     column.odd.push_back("it is like an id: each row has another cell, such as " + shown_cell(values_.first) + " (" +
@@ -158,10 +166,21 @@ void ColumnNotes::note_values(ColumnProfile& column) const {
 
 void ColumnNotes::note_misread(ColumnProfile& column) const {
   column.misread = misread_.numbers_text(rows_ - missing_.rows);
+  if (column.type == "number") column.misread = misread_.some_numbers_text();
   if (!column.misread.empty()) column.odd.push_back(column.misread);
 }
 
-void ColumnNotes::note_leading_zeros(ColumnProfile& column) const {
+void ColumnNotes::note_leading_zeros(ColumnProfile& column, bool is_label) const {
+  if (is_label) {
+    if (column.type != "number" || column.many) return;
+    for (const auto& [cell, rows] : column.words)
+      if (column.leading_zero.empty() && cell.size() > 1 && cell[0] == '0' && cell[1] != '.')
+        column.leading_zero = cell;
+    if (!column.leading_zero.empty())
+      column.odd.push_back("it has leading zeros, as in " + shown_cell(column.leading_zero) +
+                           ", which the number of a class loses; 'classes' with the labels keeps them");
+    return;
+  }
   if (column.type != "number" || column.id || leading_zeros_.rows == 0) return;
   column.leading_zero = leading_zeros_.first;
   column.odd.push_back(rows_text(leading_zeros_.rows) + (leading_zeros_.rows == 1 ? " has" : " have") +
@@ -185,13 +204,18 @@ void ColumnNotes::note_characters(ColumnProfile& column) const {
 
 // Finds dates that are not of ISO 8601.
 void ColumnNotes::note_dates(ColumnProfile& column) const {
+  if (compact_dates_ >= kFewRows && compact_dates_ == rows_ - missing_.rows) {
+    column.type = "date", column.formats = {"%Y%m%d"};
+    column.odd.push_back("its numbers are dates such as " + values_.first + " (" + values_.place +
+                         "); type = \"date\" with formats = [\"%Y%m%d\"] reads them");
+    return;
+  }
   std::int64_t most = 0;
   std::string format;
-  for (const char* other : kOtherDates)
-    if (const auto found = formats_.find(other); found != formats_.end() && found->second > most)
-      most = found->second, format = other;
+  for (const auto& [i, rows] : formats_)
+    if (rows > most) most = rows, format = other_dates()[i];
   if (most == 0 || 2 * (most + iso_dates_) < rows_ - missing_.rows) return;
-  column.type = "date", column.id = false;
+  column.type = "date";
   column.formats = {format};
   if (iso_dates_ > 0) column.formats.emplace_back("%Y-%m-%d");
   std::string list;
@@ -209,6 +233,7 @@ void ColumnNotes::note_words(ColumnProfile& column) const {
   for (const auto& [word, rows] : column.words) {
     const bool fits = column.type == "number" ? read_number(word, number) == nullptr
                                               : column.type != "date" || parse_date(column.formats, word, moment);
+    if (!fits && column.type == "number" && mark_in_number(word) != nullptr) continue;
     if (!fits) strange += rows;
     if (!fits && column.strangers.size() == kMost) column.more_strangers = true;
     if (!fits && column.strangers.size() < kMost) column.strangers.push_back(word);

@@ -45,7 +45,7 @@ class ColumnNotes {
   void note_words(ColumnProfile& column) const;
   void note_dates(ColumnProfile& column) const;
   void note_misread(ColumnProfile& column) const;
-  void note_leading_zeros(ColumnProfile& column) const;
+  void note_leading_zeros(ColumnProfile& column, bool is_label) const;
   void note_unused(ColumnProfile& column) const;
   void note_characters(ColumnProfile& column) const;
   void note_spellings(ColumnProfile& column) const;
@@ -54,7 +54,7 @@ class ColumnNotes {
   std::string name_;
   const Gaps& gaps_;
   ColumnGuess guess_;
-  std::int64_t rows_ = 0, numbers_ = 0, iso_dates_ = 0;
+  std::int64_t rows_ = 0, numbers_ = 0, iso_dates_ = 0, compact_dates_ = 0;
   double least_ = std::numeric_limits<double>::infinity(), largest_ = -least_, last_ = -least_;
   bool whole_ = true, ascends_ = true;
   Cells missing_, values_, words_, not_utf8_, leading_zeros_;  // the first are gaps, the second all others
@@ -62,10 +62,10 @@ class ColumnNotes {
   Moment first_date_{std::numeric_limits<std::int32_t>::max()}, last_date_{0};
   // The rows of each cell. A column of many numbers leaves room for its words.
   std::map<std::string, std::int64_t, std::less<>> number_counts_, word_counts_;
-  std::map<std::string, std::int64_t, std::less<>> formats_;  // cells that are dates in each other format
-  std::map<std::string, std::string, std::less<>> labels_;    // the label of each cell
-  std::int64_t equal_ = 0;                                    // rows whose cell is the label
-  bool decides_ = true;                                       // equal cells have equal labels
+  std::map<std::size_t, std::int64_t> formats_;             // cells that are dates in each of other_dates()
+  std::map<std::string, std::string, std::less<>> labels_;  // the label of each cell
+  std::int64_t equal_ = 0;                                  // rows whose cell is the label
+  bool decides_ = true;                                     // equal cells have equal labels
 };
 
 }  // namespace belay::runtime

@@ -31,8 +31,11 @@ std::string columns_text(const TableProfile& table) {
   return rows.text("  ");
 }
 
-std::string odd_text(const TableProfile& table, const std::string& name_like_value) {
+std::string odd_text(const TableProfile& table, const csv::File& file, bool header) {
   std::string text;
+  if (const std::string what = file.first_row_is_not_header(); !what.empty())
+    text += "  " + what + "; give --skip-lines 1\n";
+  const std::string name_like_value = header ? belay::name_like_value(file.columns()) : "";
   if (!name_like_value.empty())
     text += "  the header has numbers as names of columns, such as " + double_quoted(name_like_value) +
             "; if it is the first row of the data, give --no-header\n";
@@ -53,7 +56,7 @@ void print_table(const TableFiles& files, const std::string& label, std::ostream
   if (!label.empty()) column = file.find_column("--label", label);
   const TableProfile table = profile_table(file, column, Gaps(std::begin(kGaps), std::end(kGaps)));
   out << title_of(files, delimiter, table) << columns_text(table);
-  const std::string odd = odd_text(table, files.header ? name_like_value(file.columns()) : "");
+  const std::string odd = odd_text(table, file, files.header);
   out << (odd.empty() ? "\nnothing is odd\n" : "\nodd\n" + odd);
   if (files.paths.size() == 1)
     out << "\nbelay new manifest NAME --data " << shell_word(files.paths[0]) << " --label "
@@ -73,23 +76,19 @@ int look_command(const TableFiles& files, const std::string& label, std::ostream
 }
 
 Command declare_look() {
-  return {
-      .name = "look",
-      .arguments = "FILE...",
-      .what = "prints the columns of CSV files, their types, gaps and values, and what is odd",
-      .options = {{"label", "column to predict, by name or number; others are compared with it", Takes::kText,
-                   "COLUMN"},
-                  {"delimiter", "character between two fields; without it the first row decides", Takes::kText, "C"},
-                  {"no-header", "the first row has no names"}},
-      .run = [](const Given& given) {
-        const TableFiles files{given.arguments(), given.text("delimiter"), !given.has("no-header")};
-        if (files.paths.empty())
-          throw UsageError("[B5003] belay look takes CSV files, as in: belay look data.csv" + given.see_help());
-        if (files.delimiter.size() > 1)
-          throw UsageError("[B5004] belay look: --delimiter takes one character, as in: --delimiter ';'" +
-                           given.see_help());
-        return look_command(files, given.text("label"), std::cout, std::cerr);
-      }};
+  CommandOptions options = {
+      {"label", "column to predict, by name or number; others are compared with it", Takes::kText, "COLUMN"}};
+  for (CommandOption& option : table_options("")) options.push_back(std::move(option));
+  return {.name = "look",
+          .arguments = "FILE...",
+          .what = "prints the columns of CSV files, their types, gaps and values, and what is odd",
+          .options = std::move(options),
+          .run = [](const Given& given) {
+            const TableFiles files = table_files(given, "look", given.arguments());
+            if (files.paths.empty())
+              throw UsageError("[B5003] belay look takes CSV files, as in: belay look data.csv" + given.see_help());
+            return look_command(files, given.text("label"), std::cout, std::cerr);
+          }};
 }
 
 }  // namespace belay::runtime

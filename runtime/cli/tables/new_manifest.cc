@@ -32,6 +32,25 @@ bool is_class(const ColumnProfile& label) {
                      [&](const auto& word) { return parsed(word.first) <= static_cast<double>(label.different); });
 }
 
+// Returns the line `classes` for labels that are numbers other than 0 to k - 1, or have leading zeros; else nothing.
+// Without it there are classes without a row, and "01" is the class 1.
+std::string classes_of(const ColumnProfile& label) {
+  if (label.type != "number") return "";
+  std::vector<std::pair<double, std::string>> classes;
+  for (const auto& [word, rows] : label.words) {
+    classes.emplace_back(0, word);
+    read_number(word, classes.back().first);
+  }
+  std::sort(classes.begin(), classes.end());
+  bool are_numbers = label.leading_zero.empty();
+  std::string list;
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    are_numbers = are_numbers && classes[i].first == static_cast<double>(i);
+    list += (i == 0 ? "" : ", ") + toml_string(classes[i].second);
+  }
+  return are_numbers ? "" : "classes = [" + list + "]\n";
+}
+
 // Refuses a label that no training can use.
 void check_label(const ColumnProfile& label, const std::string& path) {
   if (label.gaps != 0)
@@ -68,7 +87,8 @@ std::vector<std::string> gaps_of(const ColumnProfile& column) {
 }
 
 std::string type_of(const ColumnProfile& column) {
-  return column.constant || column.id || column.more_strangers ? "ignore" : column.type;
+  const bool has_other_numbers = column.type == "number" && !column.misread.empty();
+  return column.constant || column.id || column.more_strangers || has_other_numbers ? "ignore" : column.type;
 }
 
 // Returns the entry of one column, "{ type = ... }".
@@ -90,6 +110,7 @@ std::string comment_of(const ColumnProfile& column) {
   if (column.more_strangers)
     return std::string(column.type == "date" ? "dates" : "numbers") + ", and many other words such as " +
            double_quoted(column.strangers[0]) + "; repair it, and give it a type";
+  if (column.type == "number" && !column.misread.empty()) return column.misread + ", and give the column a type";
   if (!column.misread.empty()) return "numbers that are words here; write digits and a decimal point alone";
   if (column.type == "ignore") return "most rows have another cell";
   const std::string gaps = column.gaps == 0 ? "" : "; " + count_text(static_cast<std::uint64_t>(column.gaps), "gap");
@@ -100,11 +121,14 @@ std::string comment_of(const ColumnProfile& column) {
   return column.values + gaps + words + code;
 }
 
-// Returns how the manifest names a column: by its number if the name is empty or occurs twice.
+// Returns how the manifest names a column: by its number if the name is empty or occurs twice. A number that is the
+// name of another column means that one, so the number counts from the end then.
 std::string reference_to(const csv::File& file, std::size_t column) {
-  const std::string& name = file.columns()[column];
-  const bool is_clear = !name.empty() && std::count(file.columns().begin(), file.columns().end(), name) == 1;
-  return is_clear ? name : std::to_string(column);
+  const std::vector<std::string>& names = file.columns();
+  const auto count = [&](const std::string& name) { return std::count(names.begin(), names.end(), name); };
+  if (!names[column].empty() && count(names[column]) == 1) return names[column];
+  const std::string number = std::to_string(column);
+  return count(number) == 0 ? number : "-" + std::to_string(names.size() - column);
 }
 
 std::string columns_of(const csv::File& file, const TableProfile& table, std::size_t label, bool tabular) {
@@ -152,6 +176,7 @@ std::string files_of_input(const NewManifest& m, char delimiter, bool has_classe
   std::string text = "plugin = \"csv\"\npath = " +
                      (m.data.paths.size() == 1 ? toml_string(m.data.paths[0]) : toml_list(m.data.paths)) + "\n";
   if (!m.data.header) text += "header = false\n";
+  if (m.data.skip_lines != 0) text += "skip_lines = " + std::to_string(m.data.skip_lines) + "\n";
   if (delimiter != ',') text += "delimiter = " + toml_string(std::string(1, delimiter)) + "\n";
   if (m.split == "every")
     return text + "every = 5                     # each fifth row is for the evaluation\nat = 4\n";
@@ -199,7 +224,7 @@ std::string manifest_text(const NewManifest& m) {
       (has_classes ? rare_classes(label) : "") +
       "[run]\nmode = \"train_and_evaluate\"\ndir = " + toml_string("runs/" + m.name) + "\nmax_steps = " + max_steps +
       "\n\n[input.train]\n" + files + "label = " + toml_string(reference_to(file, at)) + "\nlabel_type = \"" +
-      (has_classes ? "class" : "float") + "\"\n" +
+      (has_classes ? "class" : "float") + "\"\n" + (has_classes ? classes_of(label) : "") +
       "split = \"train\"\nstandardize = true            # numbers have mean 0 and deviation 1\nbatch_size = " +
       std::to_string(kBatch) + "\nshuffle = true\n\n";
   text += "[input.train.columns]\n" + columns_of(file, table, at, m.has_tabular);

@@ -5,20 +5,41 @@
 
 namespace belay::runtime {
 
+CommandOptions table_options(const std::string& prefix) {
+  return {{"delimiter", prefix + "character between two fields; without it the first row decides", Takes::kText, "C"},
+          {"no-header", prefix + "the first row has no names"},
+          {"skip-lines", prefix + "number of lines before the first row to ignore", Takes::kNatural, "N"}};
+}
+
+TableFiles table_files(const Given& given, const std::string& command, std::vector<std::string> paths) {
+  TableFiles files{std::move(paths), given.text("delimiter"), !given.has("no-header")};
+  if (files.delimiter.size() > 1)
+    throw UsageError("[B5004] belay " + command + ": --delimiter takes one character, as in: --delimiter ';'" +
+                     given.see_help());
+  if (given.has("skip-lines")) files.skip_lines = static_cast<std::int64_t>(given.natural("skip-lines"));
+  return files;
+}
+
 csv::File open_table(const TableFiles& table, char& delimiter) {
   const std::vector<std::string> files = csv::files_of(table.paths);
   csv::Format format{files[0], table.header};
   format.more_paths.assign(files.begin() + 1, files.end());
-  delimiter = table.delimiter.empty() ? ',' : table.delimiter[0];
-  format.delimiter = delimiter;
-  csv::File file(format);
-  if (!table.delimiter.empty() || file.columns().size() != 1) return file;
-  for (const char other : {';', '\t', '|'})
-    if (file.columns()[0].find(other) != std::string::npos) {
-      format.delimiter = delimiter = other;
-      return csv::File(format);
+  format.skip_lines = table.skip_lines;
+  const auto open = [&](char by) {
+    format.delimiter = delimiter = by;
+    return csv::File(format);
+  };
+  if (!table.delimiter.empty()) return open(table.delimiter[0]);
+  for (const char by : {',', ';', '\t', '|'}) {
+    try {
+      csv::File file = open(by);
+      if (file.columns().size() != 1) return file;
+    } catch (const Error& e) {
+      // A header with quotes, such as "a";"b", is broken for another delimiter.
+      if (e.code() != Code::kDataLoss) throw;
     }
-  return file;
+  }
+  return open(',');
 }
 
 TableProfile profile_table(const csv::File& file, std::optional<std::size_t> label, const Gaps& gaps) {

@@ -10,6 +10,7 @@
 
 #include "belay/columns.h"
 #include "belay/csv/file.h"
+#include "runtime/cli/arguments/command.h"
 
 namespace belay::runtime {
 
@@ -41,7 +42,13 @@ struct TableFiles {
   std::vector<std::string> paths;  // with patterns
   std::string delimiter = {};
   bool header = true;
+  std::int64_t skip_lines = 0;  // before the header
 };
+
+// The options of a command that reads tables, and their values. `prefix` begins each help. UsageError: the delimiter
+// has several characters.
+CommandOptions table_options(const std::string& prefix);
+TableFiles table_files(const Given& given, const std::string& command, std::vector<std::string> paths);
 
 // Opens the files. `delimiter` becomes the one that is used.
 csv::File open_table(const TableFiles& table, char& delimiter);

@@ -137,7 +137,11 @@ class ColumnSplit {
     if (times_.empty()) numbers_ = is_number;
     if (!numbers_) {
       Moment moment;
-      if (!parse_date(formats_, cell, moment)) return fault(cell, "not a date as in the first row");
+      if (!parse_date(formats_, cell, moment))
+        return fault(cell, !times_.empty()    ? "not a date as in the first row"
+                           : formats_.empty() ? "neither a number nor a date of ISO 8601; an entry { type = \"date\", "
+                                                "formats = [...] } in 'columns' reads other dates"
+                                              : "not a date of the column's 'formats'");
       time = static_cast<double>(24 * moment.days() + moment.hour);
     } else if (!is_number) {
       return fault(cell, "not a number as in the first row");

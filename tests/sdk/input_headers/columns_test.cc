@@ -169,6 +169,16 @@ TEST(Columns, DatesAreReadInIso) {
   }
 }
 
+TEST(Columns, AYearOfTwoDigitsIsFrom1969To2068) {
+  Moment m;
+  for (const auto& [text, year] :
+       {std::pair("1.2.69", 1969), std::pair("1.2.99", 1999), std::pair("1.2.00", 2000), std::pair("1.2.68", 2068)}) {
+    ASSERT_TRUE(belay::parse_date({"%d.%m.%y"}, text, m)) << text;
+    EXPECT_EQ(m.year, year) << text;
+  }
+  EXPECT_FALSE(belay::parse_date({"%d.%m.%y"}, "1.2.2020", m));
+}
+
 TEST(Columns, DatesAreReadInTheFirstFormatThatFits) {
   Moment moment;
   EXPECT_TRUE(belay::parse_date({"%d.%m.%Y", "%m/%d/%Y %H:%M:%S"}, "9.1.2025", moment));
@@ -252,6 +262,66 @@ TEST(Columns, TypesAreGuessedFromCells) {
   for (char c = 'a'; c <= 'z'; ++c) names.push_back(std::string(3, c)), texts.push_back(std::string("see the ") + c);
   EXPECT_EQ(guessed(names), "ignore, 26 different cells of words in 26 rows");
   EXPECT_EQ(guessed(texts), "text, 26 different cells of words in 26 rows");
+  std::vector<std::string> times;
+  for (int i = 10; i < 40; ++i) times.push_back("09/13/2021 03:" + std::to_string(i));
+  EXPECT_EQ(guessed(times), "ignore, 30 different cells of words in 30 rows") << "no words with letters";
+}
+
+TEST(Columns, AMarkThatKeepsACellFromBeingANumberIsFound) {
+  const std::pair<const char*, std::vector<const char*>> cases[] = {
+      {"a comma", {"3,5", "-1.234,50", "1,000", "+2,5"}},
+      {"a blank", {"14 675", "1 234 567", "1\u00a0234", "1\u202f234.5", "12 345,6"}},
+      {"an apostrophe", {"14'675", "1\u2019234.50"}},
+      {"a sign", {"$5.20", "1.000 \u20ac", "12 %", "-$15.50", "$1,200", "\u00a3 7"}},
+      {"parentheses", {"(5.20)", "(1,234)", "($7)"}}};
+  for (const auto& [mark, cells] : cases)
+    for (const char* cell : cells) EXPECT_STREQ(belay::mark_in_number(cell), mark) << cell;
+  for (const char* cell : {"", "5", "1.5e3", "-", "a", "%", "$", "()", "(a)", "((5))", "030 123 456", "12 34", "1'23",
+                           "5 kg", "12:30", "1,", ",5", "nan%", "2025-01-09"})
+    EXPECT_EQ(belay::mark_in_number(cell), nullptr) << cell;
+}
+
+TEST(Columns, DatesOfOtherFormatsAreFoundWithTheirTimes) {
+  const auto formats = [](std::string_view cell) {
+    std::vector<std::string> found;
+    belay::each_other_date(cell, [&](std::size_t i) { found.push_back(belay::other_dates()[i]); });
+    return found;
+  };
+  EXPECT_THAT(formats("31.12.2020"), ElementsAre("%d.%m.%Y"));
+  EXPECT_THAT(formats("09/13/2021 03:15"), ElementsAre("%m/%d/%Y %H:%M"));
+  EXPECT_THAT(formats("2020/11/01 04:50:59"), ElementsAre("%Y/%m/%d %H:%M:%S"));
+  EXPECT_THAT(formats("15.04.21"), ElementsAre("%d.%m.%y"));
+  EXPECT_THAT(formats("9/13/21"), ElementsAre("%m/%d/%y"));
+  EXPECT_THAT(formats("5/6/2021"), ElementsAre("%m/%d/%Y", "%d/%m/%Y"));
+  for (const char* cell : {"1.2.10", "4.0.1", "31.02.2020", "12.5", "1-2", "x", "12.11.2020 25:00"})
+    EXPECT_THAT(formats(cell), IsEmpty()) << cell;
+}
+
+TEST(Columns, NumbersThatEndNamesOfColumnsMayBeTheFirstRow) {
+  using Names = std::vector<std::string>;
+  for (const Names& row : {Names{"29", "Private", "91286", "HS", "14", "N", "c", "White"}, Names{"0.5", "red", "1"}})
+    EXPECT_EQ(belay::name_like_value(row), row[0]);
+  for (const Names& names : {Names{"2019", "2020", "2021"}, Names{"a", "b", "c", "400", "420", "450", "d"},
+                             Names{"x", "1", "y", "0", "z"}, Names{"a", "b"}})
+    EXPECT_EQ(belay::name_like_value(names), "");
+}
+
+TEST(Columns, ABlankAroundAQuotedNumberIsNoPartOfIt) {
+  const Column number = fitted(typed("number"), {"1", "2"});
+  EXPECT_THAT(written(number, "  73.5 "), ElementsAre(73.5));
+  EXPECT_THAT(written(number, "7 3"), ElementsAre(-999));
+  EXPECT_THAT(written(number, "  "), ElementsAre(-999));
+}
+
+TEST(Columns, ColumnsOfEqualNumbersAreDividedBy1) {
+  ColumnOptions options = typed("number");
+  options.scale = "standard", options.missing = "mean";
+  EXPECT_THAT(fitted(options, std::vector<std::string>(1000, "0.1")).divisor, ElementsAre(1));
+  std::vector<std::string> cells(1000, "0.19");
+  cells[7] = "NA";
+  EXPECT_THAT(fitted(options, cells).divisor, ElementsAre(1));
+  cells[8] = "0.1900001";
+  EXPECT_LT(fitted(options, cells).divisor[0], 1e-8) << "that number is another one";
 }
 
 }  // namespace columns_test

@@ -30,8 +30,13 @@ inline namespace v0 {
   return std::fabs(value) < 1 ? std::errc() : std::errc::result_out_of_range;
 }
 
-// Parses a whole cell as a number, whatever the locale. A plus sign may be before it.
+// Parses a whole cell as a number, whatever the locale. A plus sign may be before it. A quoted cell may have blanks
+// around its number.
 inline std::errc parse_number(std::string_view text, double& value) {
+  if (!text.empty() && (text.front() == ' ' || text.back() == ' ')) {
+    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  }
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (end != text.data() + text.size()) return std::errc::invalid_argument;
@@ -129,7 +134,8 @@ inline bool parse_iso(std::string_view text, Moment& m) {
   return take_zone(text) && is_moment(m, minute, second);
 }
 
-// Reads a date in a format such as "%d.%m.%Y".
+// Reads a date in a format such as "%d.%m.%Y". %y is 69 to 99 for 1969 to 1999, and 00 to 68 for 2000 to 2068, as in
+// POSIX.
 inline bool parse_format(std::string_view format, std::string_view text, Moment& m) {
   std::int64_t minute = 0, second = 0;
   for (std::size_t i = 0; i < format.size(); ++i) {
@@ -139,12 +145,15 @@ inline bool parse_format(std::string_view format, std::string_view text, Moment&
     }
     const char what = format[++i];
     std::int64_t& value = what == 'Y'   ? m.year
+                          : what == 'y' ? m.year
                           : what == 'm' ? m.month
                           : what == 'd' ? m.day
                           : what == 'H' ? m.hour
                           : what == 'M' ? minute
                                         : second;
-    if (!take_digits(text, what == 'Y' ? 4 : 1, what == 'Y' ? 4 : 2, value)) return false;
+    const std::size_t least = what == 'Y' ? 4 : what == 'y' ? 2 : 1, most = what == 'Y' ? 4 : 2;
+    if (!take_digits(text, least, most, value)) return false;
+    if (what == 'y') value += value < 69 ? 2000 : 1900;
   }
   return text.empty() && is_moment(m, minute, second);
 }

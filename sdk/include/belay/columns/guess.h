@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
+#include <initializer_list>
 #include <set>
 #include <string>
 #include <string_view>
@@ -17,33 +17,91 @@
 namespace belay {
 inline namespace v0 {
 
-// Dates that people write, and that are words without a format in `formats`.
-inline constexpr const char* kOtherDates[] = {"%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y"};
-
-// True for "3,5", "-1.234,50" and "1,000": a number for other programs, and a word here.
-inline bool is_number_with_comma(std::string_view cell) {
-  if (!cell.empty() && (cell[0] == '-' || cell[0] == '+')) cell.remove_prefix(1);
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  return cell.size() >= 3 && cell.find(',') != cell.npos && is_digit(cell.front()) && is_digit(cell.back()) &&
-         cell.find_first_not_of("0123456789.,") == cell.npos;
+// Dates that people write, and that are words without a format in `formats`: a day, alone or with a time.
+inline const std::vector<std::string>& other_dates() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> formats;
+    for (const char* time : {"", " %H:%M", " %H:%M:%S"})
+      for (const char* day :
+           {"%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d.%m.%y", "%m/%d/%y", "%d/%m/%y", "%d-%m-%y"})
+        formats.push_back(std::string(day) + time);
+    return formats;
+  }();
+  return all;
 }
 
-// True for "$5.20", "1.000 €" and "12 %".
-inline bool is_number_with_sign(std::string_view cell) {
+// Calls f(i) for each of other_dates() that the cell has. "1.2.10" is more often a version than a day of 2010.
+template <class F>
+void each_other_date(std::string_view cell, const F& f) {
+  constexpr std::size_t kShortest = 6, kLongest = 19;
+  if (cell.size() < kShortest || cell.size() > kLongest || cell[0] < '0' || cell[0] > '9') return;
+  const bool may_be_short = cell.find('/') != cell.npos || (cell.size() >= kShortest + 2 && cell[2] == cell[5]);
+  const std::vector<std::string>& formats = other_dates();
+  for (std::size_t i = 0; i < formats.size(); ++i) {
+    if (!may_be_short && formats[i].find("%y") != std::string::npos) continue;
+    if (Moment moment; detail::parse_format(formats[i], cell, moment)) f(i);
+  }
+}
+
+namespace detail {
+
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Takes one of the words from the front of `text`.
+inline bool take_one(std::string_view& text, std::initializer_list<std::string_view> words) {
+  for (const std::string_view word : words)
+    if (text.substr(0, word.size()) == word) {
+      text.remove_prefix(word.size());
+      return true;
+    }
+  return false;
+}
+
+// True for "14 675" and "1'234.5" with these marks: each is before three digits.
+inline bool has_marks(std::string_view text, std::initializer_list<std::string_view> marks) {
+  std::int64_t group = 0;
+  std::size_t found = 0;
+  if (text.empty() || text[0] == '0' || !take_digits(text, 1, 3, group)) return false;
+  for (; take_one(text, marks); ++found)
+    if (!take_digits(text, 3, 3, group)) return false;
+  if (!text.empty() && (text[0] == '.' || text[0] == ',')) text.remove_prefix(1);
+  return found != 0 && text.find_first_not_of("0123456789") == text.npos;
+}
+
+inline bool has_comma(std::string_view text) {
+  return text.size() >= 3 && text.find(',') != text.npos && is_digit(text.front()) && is_digit(text.back()) &&
+         text.find_first_not_of("0123456789.,") == text.npos;
+}
+
+}  // namespace detail
+
+// Returns what keeps a cell from being a number here, though it is one for people: "a comma" in "3,5" and "1,000", "a
+// blank" in "14 675", "an apostrophe" in "14'675", "a sign" in "$5.20" and "12 %", "parentheses" in "(5.20)". Null:
+// nothing.
+inline const char* mark_in_number(std::string_view cell) {
+  if (!cell.empty() && (cell[0] == '-' || cell[0] == '+')) cell.remove_prefix(1);
+  if (cell.empty()) return nullptr;
+  double number = 0;
+  const auto is_number = [&](std::string_view text) {
+    return mark_in_number(text) != nullptr ||
+           (read_number(text, number) == nullptr && text.find_first_of("0123456789") != text.npos);
+  };
+  if (detail::has_comma(cell)) return "a comma";
+  if (detail::has_marks(cell, {" ", "\xC2\xA0", "\xE2\x80\xAF"})) return "a blank";
+  if (detail::has_marks(cell, {"'", "\xE2\x80\x99"})) return "an apostrophe";
+  if (cell.size() > 2 && cell.front() == '(' && cell.back() == ')' && cell[1] != '(')
+    return is_number(cell.substr(1, cell.size() - 2)) ? "parentheses" : nullptr;
   for (const std::string_view sign : {"$", "€", "£", "¥", "%"}) {
     std::string_view rest = cell;
-    if (rest.substr(0, sign.size()) == sign)
-      rest.remove_prefix(sign.size());
-    else if (rest.size() > sign.size() && rest.substr(rest.size() - sign.size()) == sign)
+    if (rest.size() > sign.size() && rest.substr(rest.size() - sign.size()) == sign)
       rest.remove_suffix(sign.size());
-    else
+    else if (!detail::take_one(rest, {sign}))
       continue;
     while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
     while (!rest.empty() && rest.back() == ' ') rest.remove_suffix(1);
-    double number = 0;
-    return is_number_with_comma(rest) || read_number(rest, number) == nullptr;
+    return !rest.empty() && is_number(rest) ? "a sign" : nullptr;
   }
-  return false;
+  return nullptr;
 }
 
 // True for "01234" and "007": digits that a number does not keep, as zip codes and article numbers have. "01" to "12"
@@ -52,8 +110,9 @@ inline bool has_leading_zero(std::string_view cell) {
   return cell.size() >= 3 && cell[0] == '0' && cell.find_first_not_of("0123456789") == cell.npos;
 }
 
-// Returns the first of the names of columns that are numbers, if these seem to be the values of a row: at least half of
-// the names are numbers, and they do not count up by one as years do. Empty: they are names.
+// Returns the first of the names of columns that are numbers, if these seem to be the values of a row. They do if they
+// are at least half of the names and do not count up by one as years do, or if three or more neither ascend nor
+// descend. Empty: they are names.
 inline std::string name_like_value(const std::vector<std::string>& names) {
   std::vector<double> numbers;
   std::string first;
@@ -62,9 +121,13 @@ inline std::string name_like_value(const std::vector<std::string>& names) {
       if (numbers.empty()) first = name;
       numbers.push_back(number);
     }
-  bool counts = true;
-  for (std::size_t i = 1; i < numbers.size(); ++i) counts = counts && numbers[i] == numbers[i - 1] + 1;
-  return numbers.size() < 2 || 2 * numbers.size() < names.size() || counts ? "" : first;
+  bool counts = true, ascends = true, descends = true;
+  for (std::size_t i = 1; i < numbers.size(); ++i) {
+    counts = counts && numbers[i] == numbers[i - 1] + 1;
+    ascends = ascends && numbers[i] > numbers[i - 1], descends = descends && numbers[i] < numbers[i - 1];
+  }
+  const bool are_most = numbers.size() >= 2 && 2 * numbers.size() >= names.size();
+  return (are_most && !counts) || (numbers.size() >= 3 && !ascends && !descends) ? first : "";
 }
 
 // Counts the cells of a column that are numbers or dates for people, and words here.
@@ -73,28 +136,31 @@ class MisreadCells {
   // `place` returns the place of the cell, such as "x.csv:2:1". It is called for the first cell of a kind alone.
   template <class Place>
   void add(std::string_view cell, const Place& place) {
-    const bool comma = is_number_with_comma(cell);
-    if (comma || is_number_with_sign(cell)) {
-      if (numbers_.rows == 0) comma_ = comma;
+    if (const char* mark = mark_in_number(cell)) {
+      if (numbers_.rows == 0) mark_ = mark;
       return numbers_.add(cell, place);
     }
-    for (std::size_t i = 0; i < std::size(kOtherDates); ++i)
-      if (Moment moment; parse_date({kOtherDates[i]}, cell, moment)) dates_[i].add(cell, place);
+    each_other_date(cell, [&](std::size_t i) { dates_[i].add(cell, place); });
   }
   // Return what is wrong, with place and fix, for a column with so many cells that are no gap. Empty: fewer than half
   // of them are such numbers, or dates of one format.
   std::string numbers_text(std::int64_t cells) const {
     if (!numbers_.are_many(cells)) return "";
-    return "its cells are numbers with a " + std::string(comma_ ? "comma" : "sign") + ", such as " + numbers_.text() +
-           ", and are words here; write " +
-           (comma_ ? "a decimal point, and nothing between thousands" : "digits and a decimal point alone");
+    return "its cells are numbers with " + std::string(mark_) + ", such as " + numbers_.text() +
+           ", and are words here; write " + how_to_write();
   }
   std::string dates_text(std::int64_t cells) const {
-    const auto most = std::max_element(std::begin(dates_), std::end(dates_),
-                                       [](const Cells& a, const Cells& b) { return a.rows < b.rows; });
+    const auto most =
+        std::max_element(dates_.begin(), dates_.end(), [](const Cells& a, const Cells& b) { return a.rows < b.rows; });
     if (!most->are_many(cells)) return "";
     return "its cells are dates, such as " + most->text() + ", and are words here; type = \"date\" with formats = [\"" +
-           kOtherDates[most - std::begin(dates_)] + "\"] reads them";
+           other_dates()[static_cast<std::size_t>(most - dates_.begin())] + "\"] reads them";
+  }
+  // Returns what is wrong if any of the cells is such a number, for a column of numbers. Empty: none is.
+  std::string some_numbers_text() const {
+    if (numbers_.rows == 0) return "";
+    return std::to_string(numbers_.rows) + (numbers_.rows == 1 ? " row has a number" : " rows have numbers") +
+           " with " + mark_ + ", such as " + numbers_.text() + "; write " + how_to_write();
   }
 
  private:
@@ -109,13 +175,19 @@ class MisreadCells {
     bool are_many(std::int64_t cells) const { return rows != 0 && 2 * rows >= cells; }
     std::string text() const { return "\"" + first + "\" (" + place + ")"; }
   };
-  Cells numbers_, dates_[std::size(kOtherDates)];
-  bool comma_ = false;  // the first of numbers_ has one
+  const char* how_to_write() const {
+    const std::string_view mark = mark_;
+    return mark == "a sign" || mark == "parentheses" ? "digits and a decimal point alone"
+                                                     : "a decimal point, and nothing between thousands";
+  }
+  Cells numbers_;
+  std::vector<Cells> dates_ = std::vector<Cells>(other_dates().size());
+  const char* mark_ = "";  // of the first of numbers_
 };
 
 // Guesses the type of a column from the training's cells. A column is of numbers or dates if at least half of its cells
 // are; the others are errors then. Other columns are categories. Two kinds are not: a cell that is different in almost
-// all rows is text if it has three words, or else something like an id, which is ignored.
+// all rows is text if it has three words with letters, or else something like an id, which is ignored.
 class ColumnGuess {
  public:
   explicit ColumnGuess(Gaps gaps) : gaps_(std::move(gaps)) {}
@@ -131,7 +203,7 @@ class ColumnGuess {
     } else if (parse_date({}, cell, moment)) {
       ++dates_;
     } else {
-      detail::each_word(cell, [&](const std::string&) { ++words_; });
+      detail::each_word(cell, [&](const std::string& word) { words_ += has_letter(word) ? 1 : 0; });
       if (different_.size() < kCounted) different_.insert(std::string(cell));
       ++others_;
     }
@@ -157,6 +229,9 @@ class ColumnGuess {
   }
 
  private:
+  // A date such as "09/13/2021 03:15" has words of digits.
+  static bool has_letter(std::string_view word) { return word.find_first_not_of("0123456789") != word.npos; }
+
   static constexpr std::size_t kCounted = 100'000;
   static constexpr std::int64_t kFewRows = 20;
   Gaps gaps_;

@@ -128,10 +128,11 @@ inline void read_formats(const ColumnKey& key, ColumnOptions& column) {
   column.formats = key.texts();
   for (const std::string& format : column.formats) {
     for (std::size_t i = format.find('%'); i != format.npos; i = format.find('%', i + 2))
-      if (i + 1 == format.size() || std::string_view("YmdHMS").find(format[i + 1]) == std::string_view::npos)
-        key.refuse("has \"" + format + "\"; a format has %Y, %m, %d, %H, %M, %S and other characters");
+      if (i + 1 == format.size() || std::string_view("YymdHMS").find(format[i + 1]) == std::string_view::npos)
+        key.refuse("has \"" + format + "\"; a format has %Y or %y, %m, %d, %H, %M, %S and other characters");
     for (const char* part : {"%Y", "%m", "%d"})
-      if (format.find(part) == format.npos) key.refuse("has \"" + format + "\", which lacks " + part);
+      if (format.find(part) == format.npos && (std::string_view(part) != "%Y" || format.find("%y") == format.npos))
+        key.refuse("has \"" + format + "\", which lacks " + part);
   }
 }
 
@@ -179,6 +180,11 @@ inline std::vector<ColumnOptions> parse_columns(const std::string& option, const
         key.refuse("is unknown" + meant + "; a column has " + detail::ColumnKey::list_of(names));
       name = "type", column = path;  // the column's name has a dot
     }
+    // No value of these keys is a type, so a type means that the key is the end of the column's name. `cycles` has one.
+    const auto is_type = [](const std::string& text) {
+      return std::find(column_types().begin(), column_types().end(), text) != column_types().end();
+    };
+    if (name != "type" && name != "cycles" && key.is_text() && is_type(key.text())) name = "type", column = path;
     const auto has_name = [&](const ColumnOptions& c) { return c.name == column; };
     auto at = std::find_if(columns.begin(), columns.end(), has_name);
     if (at == columns.end()) {

@@ -321,11 +321,11 @@ class File {
                               " fields: repair the header, or pass over it with header = false, skip_lines = " +
                               std::to_string(first_line_ - 1) + ", and name the columns in 'columns'");
   }
-  // Fails with the message for a file without a header, whose first row alone has words instead of numbers.
+  // Fails with the message for a file whose first row alone has words instead of numbers.
   [[noreturn]] void fail_by_first_row() const {
-    fail(Code::kDataLoss, "[B3040] " + place(0) +
-                              ": the first row has words, and all others have numbers: it seems to be a header; set "
-                              "header = true");
+    const std::string fix = header_line_ == 0 ? ": it seems to be a header; set header = true"
+                                              : "; if it has units, or is a second header, remove it";
+    fail(Code::kDataLoss, "[B3040] " + place(0) + ": the first row has words, and all others have numbers" + fix);
   }
 
   // Lists names for a message: "a, b and 3 more". A name with invisible characters gets quotes.
@@ -338,10 +338,10 @@ class File {
   // Returns another way to read the file, for a message about missing columns. Empty: there is none. `numbered`: the
   // wanted columns are those of a file without a header.
   std::string other_reading(bool numbered) const {
+    if (!first_row_is_not_header().empty()) return first_row_is_not_header() + ": skip_lines = 1 passes over it";
     for (const char delimiter : {';', '\t', '|', ','})
       if (columns_.size() == 1 && columns_[0].find(delimiter) != std::string::npos)
-        return "delimiter = \"" + (delimiter == '\t' ? std::string("\\t") : std::string(1, delimiter)) +
-               "\" takes its first row apart";
+        return "delimiter = " + quoted(delimiter) + " takes its first row apart";
     if (!format_.header)
       return numbered || !format_.columns.empty() ? "" : "'columns' names those of a file without a header";
     const auto numbers = std::count_if(columns_.begin(), columns_.end(), holds_number);
@@ -351,6 +351,13 @@ class File {
     if (!numbered) return "";
     return "the training's file had no header: header = false, skip_lines = " + std::to_string(header_line_) +
            " takes the columns of this one by their places";
+  }
+  // Returns what the first row is if it is no header: a comment, or Excel's line about the delimiter. Empty: it may be
+  // one.
+  std::string first_row_is_not_header() const {
+    if (!format_.header || columns_.empty()) return "";
+    if (columns_[0].substr(0, 4) == "sep=") return "its first row is Excel's line about the delimiter";
+    return columns_[0].substr(0, 1) == "#" ? "its first row seems to be a comment" : "";
   }
   // Returns the end of such a message: "it has a, b", and another way to read the file.
   std::string held(bool numbered = false) const {
@@ -388,6 +395,9 @@ class File {
     std::size_t rows = 0;
   };
 
+  static std::string quoted(char delimiter) {
+    return '"' + (delimiter == '\t' ? std::string("\\t") : std::string(1, delimiter)) + '"';
+  }
   static bool holds_number(std::string_view text) {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -451,7 +461,13 @@ class File {
   // Takes the names of the columns from the first row of a file. Later files must have the same.
   void take_header(Block& block) {
     Fields first;
-    if (const auto broken = block.split(0, first)) fail(Code::kDataLoss, broken->message());
+    if (const auto broken = block.split(0, first)) {
+      std::string fix;
+      for (const char other : {';', '\t', '|', ','})
+        if (other != format_.delimiter && block.text(0).find(std::string("\"") + other + '"') != std::string::npos)
+          fix = ", or set delimiter = " + quoted(other);
+      fail(Code::kDataLoss, broken->message() + fix);
+    }
     const std::vector<std::string_view>& names = first.views;
     if (columns_.empty()) name_columns(block, {names.begin(), names.end()});
     if (!format_.header) return;
