@@ -330,6 +330,7 @@ TEST_F(LoadCheckpoint, OneFileOfWeightsIsReadIntoAStore) {
   const std::string file = dir_ / "weights.safetensors";
   write_file(file, read_file(dir_ / "model.ckpt-40/model.safetensors"));
   EXPECT_TRUE(has_checkpoint(place(), parse_checkpoint_choice(file)));
+  check_checkpoint(place(), parse_checkpoint_choice(file));  // it does not ask for a directory
   VariableStore store;
   EXPECT_EQ(load_checkpoint(place(), parse_checkpoint_choice(file), saver_.use(), store).global_step, 40);
   EXPECT_EQ(TensorView(store.find("dense/bias")->value.view()).number(0), 60);

@@ -298,6 +298,10 @@ void load_into(VariableStore& store, const StoredTensors& stored, const SaverUse
 
 }  // namespace
 
+void check_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice) {
+  if (!is_file_of_tensors(place, choice)) with_checkpoint(place, choice, [](const CheckpointReader&) {});
+}
+
 UsedCheckpoint load_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice, const SaverUse& saver,
                                DirectSession& session) {
   if (is_file_of_tensors(place, choice)) {

@@ -70,6 +70,9 @@ bool has_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice
 UsedCheckpoint with_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice,
                                const std::function<void(const CheckpointReader&)>& use);
 
+// Fails as with_checkpoint does if the choice cannot be opened. One file that load_checkpoint accepts is only looked for.
+void check_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice);
+
 // Loads the session's variables by their names. A path may also be one file that the saver accepts by its name, such as
 // the model.safetensors of an export. A file without a global step is of step 0. RestoreError lists all variables that
 // are missing or have another shape or type.

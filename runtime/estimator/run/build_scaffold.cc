@@ -126,7 +126,7 @@ void build_for_mode(PreparedRun& run, Diagnostics& problems) {
 void add_missing_checkpoint(const PreparedRun& run, Diagnostics& problems) {
   const bool known = run.schema.learned() != nullptr;
   try {
-    with_checkpoint(run.checkpoint_place(), run.checkpoint_choice(), [](const CheckpointReader&) {});
+    check_checkpoint(run.checkpoint_place(), run.checkpoint_choice());
   } catch (const Error& e) {
     problems.add({run.manifest.file, 0, 0},
                  (known ? "" : "nothing is known of the training's columns and classes: ") + std::string(e.message()),
