@@ -30,16 +30,20 @@ inline namespace v0 {
   return std::fabs(value) < 1 ? std::errc() : std::errc::result_out_of_range;
 }
 
-// Parses a whole cell as a number, whatever the locale. A plus sign may be before it. A quoted cell may have blanks
-// around its number.
+inline std::errc parse_number(std::string_view text, double& value);
+
+// Parses what is no number because of blanks around it, which a quoted cell may have. Few cells need it, too.
+[[gnu::noinline, gnu::cold]] inline std::errc number_in_blanks(std::string_view text, double& value) {
+  const std::size_t begin = text.find_first_not_of(' '), end = text.find_last_not_of(' ');
+  if (begin == text.npos || end + 1 - begin == text.size()) return std::errc::invalid_argument;
+  return parse_number(text.substr(begin, end + 1 - begin), value);
+}
+
+// Parses a whole cell as a number, whatever the locale. A plus sign may be before it.
 inline std::errc parse_number(std::string_view text, double& value) {
-  if (!text.empty() && (text.front() == ' ' || text.back() == ' ')) {
-    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  }
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (end != text.data() + text.size()) return std::errc::invalid_argument;
+  if (end != text.data() + text.size()) return number_in_blanks(text, value);
   return error == std::errc::result_out_of_range ? number_out_of_range(text, value) : error;
 }
 
