@@ -42,6 +42,7 @@ LARGE = 4000  # lines; difflib takes too long for more
 CHANGING = [(re.compile(pattern), new) for pattern, new in (
     (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z?", "TIME"),
     (r"\[B\d{4}\]", ""),
+    (r"(?m)^(TIME error):", r"\1"),  # the log's colon came with the codes
     (r"\bbelay \d+\.\d+\.\d+", "belay VERSION"),
     (r"\bevents\.out\.tfevents\.[\w.-]+", "EVENTS"),
     (r"(?m)\b\d{10}(\.\d+)?(?=/|$| )", "SECOND"),
