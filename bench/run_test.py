@@ -277,6 +277,8 @@ class Embeddings(unittest.TestCase):
         measures, _ = self.measured(HERE / "peer")
         self.assertEqual((measures["embedding_sgd_to_small"], measures["embedding_sgd_same_ids_to_small"],
                           measures["embedding_sgd_to_libtorch"]), (1 / 3, 4 / 5, 1 / 2))
+        # A step on the small table took 6, and the least 7 and 8.
+        self.assertEqual(measures["embedding_sgd_least_to_small"], 1 + (7 - 8) / 6)
         self.assertLessEqual(set(measures), set(run.read_baseline()[0]))
 
     def test_without_the_peer_its_packages_are_named(self):
