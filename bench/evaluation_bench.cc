@@ -50,7 +50,7 @@ class Bench {
     FetchSet train_op(std::vector<FetchRef>{outputs.train_op});
     RunCall call;
     call.fetches = &train_op;
-    SingularMonitoredSession session(graph, run_.environment(), training.hooks());
+    runtime::SingularMonitoredSession session(graph, run_.environment(), training.hooks());
     session.scope([&] {
       for (std::int64_t step = 1; step <= steps; ++step) {
         session.run(call);

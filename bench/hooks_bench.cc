@@ -35,7 +35,7 @@ void run(bool hooked, int steps, const std::string& batch) {
   modules.insert(modules.end(), {&belay_module_digits, &belay_module_mlp});
   runtime::testing::LinkedRun run(manifest, modules);
   if (hooked) run.add_hooks_of_manifest();
-  MonitoredSession& session = run.start();
+  runtime::MonitoredSession& session = run.start();
   session.scope([&] {
     const std::shared_ptr<DirectSession> raw = session.raw_session();
     FetchSet train_op(std::vector<FetchRef>{run.model().train_op});

@@ -146,7 +146,7 @@ class Feed {
   decltype(std::declval<OptionValues>().create(std::declval<FakeHost&>(), table_)) handle_;
   belay_input_api api_{};
   InputDeclaration declaration_;
-  BatchBuilder batch_{declaration_, BufferPool::make()};
+  BatchBuilder batch_{declaration_.own.components, BufferPool::make()};
   belay::detail::RawPosition position_;
 };
 
