@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "bench/embedding_cases.h"
 #include "bench/rounds.h"
@@ -15,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kAhead = 16;  // rows; none of 8 to 64 was clearly faster
 
-// Zeroed memory in large pages, if the kernel has some.
+// Returns memory in large pages, if the kernel has some, with the values of the table.
 float* table_of(std::int64_t values) {
   const std::size_t bytes = static_cast<std::size_t>(values) * sizeof(float);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

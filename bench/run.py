@@ -272,6 +272,7 @@ def model_steps(build):
 def embedding(build):
     """Training steps on large embeddings, beside small ones and beside libtorch; as model_steps."""
     program(build, "bench_embedding")
+    program(build, "bench_embedding_least")
     say_without_libtorch(build)
     try:
         return embedding_tables.measure(build, say)

@@ -70,7 +70,8 @@ bool has_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice
 UsedCheckpoint with_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice,
                                const std::function<void(const CheckpointReader&)>& use);
 
-// Fails as with_checkpoint does if the choice cannot be opened. One file that load_checkpoint accepts is only looked for.
+// Fails as with_checkpoint does if the choice cannot be opened. One file that load_checkpoint accepts is only looked
+// for.
 void check_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice);
 
 // Loads the session's variables by their names. A path may also be one file that the saver accepts by its name, such as
