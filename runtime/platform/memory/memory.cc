@@ -41,7 +41,6 @@ bool has_address_space(std::size_t bytes) noexcept {
 namespace {
 
 constexpr std::size_t kLine = 64, kPage = 4096;
-constexpr std::size_t kPages = 4;  // in turns, so that as many prefetchers of the processor work
 constexpr std::size_t kLeast = std::size_t{256} << 10;
 
 // `to` is aligned to a line.
@@ -56,6 +55,17 @@ void stream_line(char* to, const char* from) noexcept {
   _mm_stream_si128(target + 3, d);
 }
 
+// Copies whole groups of kPages pages, whose lines take turns. Returns the number of bytes. `to` is aligned to a line.
+template <std::size_t kPages>
+std::size_t stream_pages(char* to, const char* from, std::size_t bytes) noexcept {
+  std::size_t done = 0;
+  for (; bytes - done >= kPages * kPage; done += kPages * kPage)
+    for (std::size_t line = 0; line < kPage; line += kLine)
+      for (std::size_t page = 0; page < kPages; ++page)
+        stream_line(to + done + page * kPage + line, from + done + page * kPage + line);
+  return done;
+}
+
 }  // namespace
 
 void copy_past_caches(void* to, const void* from, std::size_t bytes) noexcept {
@@ -67,11 +77,11 @@ void copy_past_caches(void* to, const void* from, std::size_t bytes) noexcept {
   const auto* source = static_cast<const char*>(from);
   const std::size_t begin = (kLine - reinterpret_cast<std::uintptr_t>(target) % kLine) % kLine;
   std::memcpy(target, source, begin);
-  std::size_t done = begin;
-  for (; bytes - done >= kPages * kPage; done += kPages * kPage)
-    for (std::size_t line = 0; line < kPage; line += kLine)
-      for (std::size_t page = 0; page < kPages; ++page)
-        stream_line(target + done + page * kPage + line, source + done + page * kPage + line);
+  // Four pages in turns let as many prefetchers of Intel's processors work. AMD's take five times as
+  // long for them as for one.
+  const bool in_turns = __builtin_cpu_is("intel") != 0;
+  const auto stream = in_turns ? stream_pages<4> : stream_pages<1>;
+  const std::size_t done = begin + stream(target + begin, source + begin, bytes - begin);
   std::memcpy(target + done, source + done, bytes - done);
   _mm_sfence();  // no other instruction orders these stores
 }
