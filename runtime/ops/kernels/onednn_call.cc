@@ -16,10 +16,27 @@ void fail_onednn(const std::string& what, const dnnl::error& error) {
   fail(Code::kInternal, "oneDNN offers no " + what + ": " + error.what());
 }
 
+namespace {
+
+// Makes oneDNN write the code of its matrix products, which takes 6 MiB. Otherwise the threads of a step write it.
+bool write_code_of_products() {
+  constexpr dnnl_dim_t kSize = 8;
+  float a[kSize * kSize] = {}, b[kSize * kSize] = {}, c[kSize * kSize] = {};
+  const dnnl_status_t status = dnnl_sgemm('N', 'N', kSize, kSize, kSize, 1.0F, a, kSize, b, kSize, 0.0F, c, kSize);
+  if (status != dnnl_success) fail_no_memory("the code of oneDNN's matrix products");
+  return true;
+}
+
+}  // namespace
+
 // oneDNN writes the code of a primitive into pieces of 256 KiB. A large primitive needs some dozens. It does not check
-// that it got them.
+// that it got them, so a step must not be the first that needs them.
 void OnednnCall::require_room_for_code() {
   constexpr std::size_t kMost = std::size_t{8} << 20;
+  if (!has_address_space(kMost)) fail_no_memory("the code of a oneDNN primitive");
+  if (memory_limit_of_process().empty()) return;
+  static const bool written = write_code_of_products();
+  static_cast<void>(written);
   if (!has_address_space(kMost)) fail_no_memory("the code of a oneDNN primitive");
 }
 
