@@ -34,7 +34,8 @@
 //   hash_buckets  no vocabulary: the id is the word's FNV-1a hash of 64 bits modulo this number
 //   deliver       "one_hot", or "ids" for a model with embeddings. Ids: the words from 0, then one for unknown words,
 //                 then one for gaps. "one_hot" has these two only if the training's rows had such cells
-//   formats       of %Y or %y, %m %d %H %M %S and others; default: ISO 8601. A time zone is read and not applied
+//   formats       of %Y or %y, %m or %b (a month's name in English), %d, %H or %I with %p (AM, PM), %M %S and others;
+//                 default: ISO 8601. A time zone is read and not applied
 //   parts         of "year", "month", "weekday" (Monday 0), "hour", "days" (since 1970-01-01)
 //   cycles        month, weekday and hour as "sine" (sine and cosine of their angle), "words" (one_hot) or "number"
 //

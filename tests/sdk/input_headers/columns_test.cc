@@ -179,6 +179,32 @@ TEST(Columns, AYearOfTwoDigitsIsFrom1969To2068) {
   EXPECT_FALSE(belay::parse_date({"%d.%m.%y"}, "1.2.2020", m));
 }
 
+TEST(Columns, AMonthMayBeANameAndAnHourOneOfTwelve) {
+  struct Case {
+    const char *format, *text, *moment;
+  };
+  const Case cases[] = {{"%d-%b-%Y", "13-Sep-2021", "2021-09-13T00"},
+                        {"%d-%b-%Y", "3-MAY-2021", "2021-05-03T00"},
+                        {"%b %d, %Y", "September 3, 2021", "2021-09-03T00"},
+                        {"%d %b %Y", "3 sept 2021", "2021-09-03T00"},
+                        {"%b %d, %Y %I:%M %p", "Jun 3, 2021 12:05 AM", "2021-06-03T00"},
+                        {"%b %d, %Y %I:%M %p", "Jul 3, 2021 12:05 pm", "2021-07-03T12"},
+                        {"%m/%d/%Y %I:%M:%S %p", "1/31/2024 11:59:59 PM", "2024-01-31T23"},
+                        {"%d-%b-%Y", "13-Okt-2021", ""},
+                        {"%d-%b-%Y", "31-Feb-2021", ""},
+                        {"%d-%b-%Y", "13-Septem-2021", ""},
+                        {"%d-%b-%Y", "13-Ma-2021", ""},
+                        {"%m/%d/%Y %I:%M %p", "1/31/2024 13:00 PM", ""},
+                        {"%m/%d/%Y %I:%M %p", "1/31/2024 0:00 AM", ""},
+                        {"%m/%d/%Y %I:%M %p", "1/31/2024 1:00", ""},
+                        {"%m/%d/%Y %I:%M %p", "1/31/2024 1:00 XM", ""}};
+  for (const Case& c : cases) {
+    Moment moment;
+    const bool is_date = belay::parse_date({c.format}, c.text, moment);
+    EXPECT_EQ(is_date ? moment.text() : "", c.moment) << c.text;
+  }
+}
+
 TEST(Columns, DatesAreReadInTheFirstFormatThatFits) {
   Moment moment;
   EXPECT_TRUE(belay::parse_date({"%d.%m.%Y", "%m/%d/%Y %H:%M:%S"}, "9.1.2025", moment));
@@ -293,7 +319,12 @@ TEST(Columns, DatesOfOtherFormatsAreFoundWithTheirTimes) {
   EXPECT_THAT(formats("15.04.21"), ElementsAre("%d.%m.%y"));
   EXPECT_THAT(formats("9/13/21"), ElementsAre("%m/%d/%y"));
   EXPECT_THAT(formats("5/6/2021"), ElementsAre("%m/%d/%Y", "%d/%m/%Y"));
-  for (const char* cell : {"1.2.10", "4.0.1", "31.02.2020", "12.5", "1-2", "x", "12.11.2020 25:00"})
+  EXPECT_THAT(formats("13-Sep-21"), ElementsAre("%d-%b-%y"));
+  EXPECT_THAT(formats("13 September 2021"), ElementsAre("%d %b %Y"));
+  EXPECT_THAT(formats("Sep 13, 2021 3:15 PM"), ElementsAre("%b %d, %Y %I:%M %p"));
+  EXPECT_THAT(formats("9/13/2021 3:15:00 PM"), ElementsAre("%m/%d/%Y %I:%M:%S %p"));
+  for (const char* cell : {"March", "may", "Mayfield 3", "3 Mayfield 2021", "1.2.10", "4.0.1", "31.02.2020", "12.5",
+                           "1-2", "x", "12.11.2020 25:00"})
     EXPECT_THAT(formats(cell), IsEmpty()) << cell;
 }
 

@@ -138,27 +138,62 @@ inline bool parse_iso(std::string_view text, Moment& m) {
   return take_zone(text) && is_moment(m, minute, second);
 }
 
-// Reads a date in a format such as "%d.%m.%Y". %y is 69 to 99 for 1969 to 1999, and 00 to 68 for 2000 to 2068, as in
-// POSIX.
+// Takes a name of a month in English from the front of `text`, in any case: "September", "Sept" or "Sep".
+inline bool take_month(std::string_view& text, std::int64_t& month) {
+  static constexpr std::string_view kNames[] = {"january", "february", "march",     "april",   "may",      "june",
+                                                "july",    "august",   "september", "october", "november", "december"};
+  const auto shared = [&](std::string_view name) {
+    std::size_t n = 0;
+    while (n < text.size() && n < name.size() && (text[n] | 0x20) == name[n]) ++n;
+    return n;
+  };
+  for (month = 1; month <= 12; ++month) {
+    const std::string_view name = kNames[month - 1];
+    const std::size_t n = shared(name);
+    if (n < 3) continue;
+    text.remove_prefix(n == name.size() || name.substr(0, n) == "sept" ? n : 3);
+    return true;
+  }
+  return false;
+}
+
+// Takes "AM" or "PM" in any case.
+inline bool take_half_day(std::string_view& text, bool& afternoon) {
+  if (text.size() < 2 || (text[1] | 0x20) != 'm' || ((text[0] | 0x20) != 'a' && (text[0] | 0x20) != 'p')) return false;
+  afternoon = (text[0] | 0x20) == 'p';
+  text.remove_prefix(2);
+  return true;
+}
+
+// Reads a date in a format such as "%d.%m.%Y". As in POSIX, %y is 69 to 99 for 1969 to 1999, and 00 to 68 for 2000 to
+// 2068; %b is a month's name, long or short; %I is an hour from 1 to 12, and %p says which half of the day.
 inline bool parse_format(std::string_view format, std::string_view text, Moment& m) {
-  std::int64_t minute = 0, second = 0;
+  std::int64_t minute = 0, second = 0, of_twelve = -1;
+  bool afternoon = false;
   for (std::size_t i = 0; i < format.size(); ++i) {
     if (format[i] != '%' || i + 1 == format.size()) {
       if (!take_char(text, format.substr(i, 1))) return false;
       continue;
     }
     const char what = format[++i];
+    if (what == 'b' || what == 'p') {
+      if (!(what == 'b' ? take_month(text, m.month) : take_half_day(text, afternoon))) return false;
+      continue;
+    }
     std::int64_t& value = what == 'Y'   ? m.year
                           : what == 'y' ? m.year
                           : what == 'm' ? m.month
                           : what == 'd' ? m.day
                           : what == 'H' ? m.hour
+                          : what == 'I' ? of_twelve
                           : what == 'M' ? minute
                                         : second;
     const std::size_t least = what == 'Y' ? 4 : what == 'y' ? 2 : 1, most = what == 'Y' ? 4 : 2;
     if (!take_digits(text, least, most, value)) return false;
     if (what == 'y') value += value < 69 ? 2000 : 1900;
+    if (what == 'I' && (value < 1 || value > 12)) return false;
   }
+  if (of_twelve != -1) m.hour = of_twelve % 12 + (afternoon ? 12 : 0);
   return text.empty() && is_moment(m, minute, second);
 }
 

@@ -21,9 +21,9 @@ inline namespace v0 {
 inline const std::vector<std::string>& other_dates() {
   static const std::vector<std::string> all = [] {
     std::vector<std::string> formats;
-    for (const char* time : {"", " %H:%M", " %H:%M:%S"})
-      for (const char* day :
-           {"%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d.%m.%y", "%m/%d/%y", "%d/%m/%y", "%d-%m-%y"})
+    for (const char* time : {"", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p"})
+      for (const char* day : {"%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d.%m.%y", "%m/%d/%y",
+                              "%d/%m/%y", "%d-%m-%y", "%d-%b-%Y", "%d %b %Y", "%b %d, %Y", "%b %d %Y", "%d-%b-%y"})
         formats.push_back(std::string(day) + time);
     return formats;
   }();
@@ -33,12 +33,18 @@ inline const std::vector<std::string>& other_dates() {
 // Calls f(i) for each of other_dates() that the cell has. "1.2.10" is more often a version than a day of 2010.
 template <class F>
 void each_other_date(std::string_view cell, const F& f) {
-  constexpr std::size_t kShortest = 6, kLongest = 19;
-  if (cell.size() < kShortest || cell.size() > kLongest || cell[0] < '0' || cell[0] > '9') return;
+  constexpr std::size_t kShortest = 6, kLongest = 30;
+  if (cell.size() < kShortest || cell.size() > kLongest) return;
+  std::string_view rest = cell;
+  std::int64_t month = 0;
+  const bool begins_with_month = detail::take_month(rest, month);
+  if (!begins_with_month && (cell[0] < '0' || cell[0] > '9')) return;
   const bool may_be_short = cell.find('/') != cell.npos || (cell.size() >= kShortest + 2 && cell[2] == cell[5]);
   const std::vector<std::string>& formats = other_dates();
   for (std::size_t i = 0; i < formats.size(); ++i) {
-    if (!may_be_short && formats[i].find("%y") != std::string::npos) continue;
+    if ((formats[i][1] == 'b') != begins_with_month) continue;
+    if (!may_be_short && formats[i].find("%m.%y") != std::string::npos) continue;
+    if (!may_be_short && formats[i].find("%m-%y") != std::string::npos) continue;
     if (Moment moment; detail::parse_format(formats[i], cell, moment)) f(i);
   }
 }
@@ -140,7 +146,10 @@ class MisreadCells {
       if (numbers_.rows == 0) mark_ = mark;
       return numbers_.add(cell, place);
     }
-    each_other_date(cell, [&](std::size_t i) { dates_[i].add(cell, place); });
+    each_other_date(cell, [&](std::size_t i) {
+      dates_.resize(other_dates().size());
+      dates_[i].add(cell, place);
+    });
   }
   // Return what is wrong, with place and fix, for a column with so many cells that are no gap. Empty: fewer than half
   // of them are such numbers, or dates of one format.
@@ -152,7 +161,7 @@ class MisreadCells {
   std::string dates_text(std::int64_t cells) const {
     const auto most =
         std::max_element(dates_.begin(), dates_.end(), [](const Cells& a, const Cells& b) { return a.rows < b.rows; });
-    if (!most->are_many(cells)) return "";
+    if (most == dates_.end() || !most->are_many(cells)) return "";
     return "its cells are dates, such as " + most->text() + ", and are words here; type = \"date\" with formats = [\"" +
            other_dates()[static_cast<std::size_t>(most - dates_.begin())] + "\"] reads them";
   }
@@ -181,8 +190,8 @@ class MisreadCells {
                                                      : "a decimal point, and nothing between thousands";
   }
   Cells numbers_;
-  std::vector<Cells> dates_ = std::vector<Cells>(other_dates().size());
-  const char* mark_ = "";  // of the first of numbers_
+  std::vector<Cells> dates_;  // of other_dates(); empty: no cell is one
+  const char* mark_ = "";     // of the first of numbers_
 };
 
 // Guesses the type of a column from the training's cells. A column is of numbers or dates if at least half of its cells

@@ -126,13 +126,18 @@ inline void read_buckets(const ColumnKey& key, ColumnOptions& column) {
 
 inline void read_formats(const ColumnKey& key, ColumnOptions& column) {
   column.formats = key.texts();
+  const auto has = [](const std::string& format, const char* part) { return format.find(part) != format.npos; };
   for (const std::string& format : column.formats) {
     for (std::size_t i = format.find('%'); i != format.npos; i = format.find('%', i + 2))
-      if (i + 1 == format.size() || std::string_view("YymdHMS").find(format[i + 1]) == std::string_view::npos)
-        key.refuse("has \"" + format + "\"; a format has %Y or %y, %m, %d, %H, %M, %S and other characters");
-    for (const char* part : {"%Y", "%m", "%d"})
-      if (format.find(part) == format.npos && (std::string_view(part) != "%Y" || format.find("%y") == format.npos))
-        key.refuse("has \"" + format + "\", which lacks " + part);
+      if (i + 1 == format.size() || std::string_view("YymbdHIMSp").find(format[i + 1]) == std::string_view::npos)
+        key.refuse("has \"" + format +
+                   "\"; a format has %Y or %y, %m or %b (a name in English), %d, %H or %I with %p, %M, %S and other "
+                   "characters");
+    if (!has(format, "%Y") && !has(format, "%y")) key.refuse("has \"" + format + "\", which lacks %Y");
+    if (!has(format, "%m") && !has(format, "%b")) key.refuse("has \"" + format + "\", which lacks %m");
+    if (!has(format, "%d")) key.refuse("has \"" + format + "\", which lacks %d");
+    if (has(format, "%I") != has(format, "%p"))
+      key.refuse("has \"" + format + "\"; an hour of 12 has %I and %p (AM or PM), and one of 24 has %H");
   }
 }
 
