@@ -418,6 +418,9 @@ def main():
             if not case.data_is_there():
                 print(f"{case.name}: SKIPPED, there is no {case.data}")
                 continue
+            if not case.processor_can():
+                print(f"{case.name}: SKIPPED, this processor has no {case.processor}")
+                continue
             folder = (options.keep.resolve() if options.keep else pathlib.Path(temporary)) / case.name
             folder.mkdir(parents=True)
             trial = try_case(case, builds, folder)
