@@ -107,6 +107,29 @@ TEST_F(ChangedManifest, AHookThatMayChangeNumbersCountsWhenItComesAndGoes) {
   EXPECT_EQ(train({}, "", 12).status, 2);
 }
 
+// The split of an evaluation chooses other rows of a file that has one more, and some of them were trained on.
+TEST_F(ChangedManifest, AnEvaluationOfAPartNamesAFileThatChanged) {
+  const auto run = [&](const std::string& command, const std::string& by) {
+    const std::string files = "plugin = \"csv\"\npath = \"rows.csv\"\nlabel_type = \"float\"\nbatch_size = 4\n" + by;
+    write_file(temp / "parts.toml", "[run]\ndir = \"runs/one\"\nmax_steps = 5\n[input.train]\n" + files +
+                                        "split = \"train\"\n[input.eval]\n" + files +
+                                        "split = \"eval\"\nepochs = 1\n[model]\nplugin = \"linear\"\n[optimizer]\nname "
+                                        "= \"sgd\"\nlearning_rate = 0.01\n");
+    return belay({command, temp / "parts.toml"});
+  };
+  const std::string warning = "since model.ckpt-5 was saved, so the split chooses other rows";
+  write_rows("1");
+  ASSERT_EQ(run("run", "").status, 0);
+  EXPECT_THAT(told(run("evaluate", "")), Not(HasSubstr(warning)));
+  write_rows("100");
+  const ProcessResult changed = run("evaluate", "");
+  EXPECT_EQ(changed.status, 0) << changed.err;
+  EXPECT_THAT(told(changed), HasSubstr("warning input.eval.path: "));
+  EXPECT_THAT(told(changed), HasSubstr(warning));
+  EXPECT_THAT(told(run("evaluate", "split_by = \"groups\"\nsplit_column = \"x\"\n")), Not(HasSubstr(warning)))
+      << "a group stays in its part";
+}
+
 TEST_F(ChangedManifest, WritingADefaultOutIsNoChange) {
   ASSERT_EQ(train().status, 0);
   const ProcessResult r = train({"--set", "model.use_bias=true", "--set", "run.seed=42"});

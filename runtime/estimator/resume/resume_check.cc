@@ -35,7 +35,49 @@ bool concerns_training(const std::string& key) {
   return !key.starts_with("input.predict.") && !key.starts_with("predict.");
 }
 
+// The value of an input's text option; empty: it is not set.
+std::string text_of(const ResolvedPlugin& input, std::string_view option) {
+  for (std::uint64_t i = 0; i < input.options.size(); ++i) {
+    const belay_named_value& given = input.options.data()[i];
+    if (std::string_view(given.name.data, given.name.size) != option) continue;
+    const OptionValue value = option_value(given.value);
+    const auto* text = std::get_if<std::string>(&value);
+    return text == nullptr ? "" : *text;
+  }
+  return "";
+}
+
+// Whether one more row of its files may move others of the input to another part. The options are the SDK's
+// (belay/column_split.h). Groups and words of a column stay in their part.
+bool splits_by_all_rows(const ResolvedPlugin& input) {
+  const std::string part = text_of(input, "split"), by = text_of(input, "split_by");
+  return !part.empty() && part != "all" && by != "groups" && by != "column";
+}
+
 }  // namespace
+
+void ResumeCheck::warn_of_split_files(const ResolvedPlugins& plugins) const {
+  std::optional<Earlier> earlier;
+  try {
+    earlier = find_earlier();
+  } catch (const Error&) {  // the checkpoint is read later, and its errors are reported there
+  }
+  if (!earlier) return;
+  const std::vector<DataFile> trained = parse_data_files(earlier->manifest);
+  for (const auto& [section, input] : plugins.inputs) {
+    if (section == "train" || !splits_by_all_rows(input)) continue;
+    for (const DataFile& now : data_files(files_, "input." + section, input, false))
+      for (const DataFile& before : trained) {
+        bool other_content = false;
+        if (!is_of_data(before.option) || before.path != now.path) continue;
+        const std::string difference = difference_of(before, now, other_content);
+        if (other_content)
+          log_.warning("", now.option + ": " + escaped(now.path) + " " + difference + ", since " + earlier->name +
+                               " was saved, so the split chooses other rows, and some of them may be rows of the "
+                               "training; give new rows a file of their own, with split = \"all\"");
+      }
+  }
+}
 
 std::optional<ResumeCheck::Earlier> ResumeCheck::find_earlier() const {
   const std::string& dir = manifest_.run.dir;

@@ -45,6 +45,9 @@ class ResumeCheck {
   // manifest; `hooks`: the declarations of those that it no longer names.
   void compare(const ResolvedPlugins& plugins, const HookInfos& hooks, const Environment& environment,
                Diagnostics& problems);
+  // For an evaluation or prediction: warns of the training's files that have other bytes, if a split chooses their
+  // rows.
+  void warn_of_split_files(const ResolvedPlugins& plugins) const;
   // Whether the training may learn something else of its data than the earlier one. compare() found other files of
   // [input.train], or with options.exact it has none to compare.
   bool doubts_fit() const;

@@ -34,7 +34,8 @@ void compare_fit(PreparedRun& run, Diagnostics& problems) {
 }  // namespace
 
 void compare_with_earlier(PreparedRun& run, Diagnostics& problems) {
-  if (!run.is_training() || !run.strategy->own_run()) return;
+  if (!run.strategy->own_run()) return;
+  if (!run.is_training()) return run.resume.warn_of_split_files(run.plugins.found());
   run.resume.look_at_files(run.plugins.found());
   if (run.options.from_scratch) return;
   const auto hooks = [&](const std::string& name) { return run.plugins.info(PluginKind::kHook, name); };
