@@ -13,6 +13,7 @@
 #include <belay/decode_pool.h>
 #include <belay/example_order.h>
 #include <belay/label_facts.h>
+#include <belay/nearest.h>
 #include <belay/plugin.h>
 
 #include <algorithm>
@@ -132,6 +133,7 @@ class Csv final : public belay::Input {
     columns_ = std::move(chosen.table), columns_.gaps = spec.learned_words("gaps").value_or(gaps_),
     entries_ = std::move(chosen.entries), ignored_ = std::move(chosen.ignored);
     choose_parts(file, spec, chosen.split);
+    columns_.notes_new = spec.has_learned() && !is_training_;
     read_table(file, spec);
     rows_ = {};
     check_weights(file);
@@ -139,6 +141,8 @@ class Csv final : public belay::Input {
     warn_of_numbers_as_classes(file);
     warn_of_changed_labels(file);
     warn_of_odd_numbers(file);
+    warn_of_new_cells(file);
+    say_rows_and_classes(spec.use(), file);
     const std::vector<std::string> names = feature_names(file);
     width_ = names.size();
     if (width_ != 0) {
@@ -314,6 +318,49 @@ class Csv final : public belay::Input {
              "'columns', or else type = \"number\"";
     });
   }
+
+  // Names the columns whose cells the training did not have. A model knows nothing of such a word, and an embedding of
+  // it was never trained. A few words that are unknown are usual.
+  void warn_of_new_cells(const CsvFile& file) const {
+    for (std::size_t i = 0; i < table_.new_cells.size(); ++i) {
+      const NewCells& cells = table_.new_cells[i];
+      const belay::Column& column = columns_.typed[i];
+      const auto say = [&](std::int64_t count, std::int64_t first, const std::string& what) {
+        const std::string text = file.place(first, columns_.features[i]) + ": column \"" + column.name +
+                                 "\": " + std::to_string(count) + " of " + std::to_string(row_count_) + " cells " +
+                                 what;
+        if (10 * count >= row_count_)
+          host().warning(text);
+        else
+          host().info(text);
+      };
+      // With 'min_count' or 'max_size' the training had such words, too.
+      if (cells.words != 0 && (!column.has_unknown || 2 * cells.words >= row_count_)) {
+        const std::string word = file.fields(cells.first_word)[columns_.features[i]];
+        say(cells.words, cells.first_word,
+            std::string(cells.words == 1 ? "is a word" : "are words") + " that the model did not learn, such as \"" +
+                word + "\"" + belay::did_you_mean(word, column.words));
+      }
+      const bool all_gaps = cells.gaps == row_count_;
+      if (cells.gaps != 0 && ((column.type == "category" && !column.has_gaps) || all_gaps))
+        say(cells.gaps, cells.first_gap,
+            std::string(cells.gaps == 1 ? "is a gap" : "are gaps") + (all_gaps ? "" : ", and the training had none"));
+    }
+  }
+
+  // Says what the numbers of rows and classes mean where a reader of the results may take another meaning.
+  void say_rows_and_classes(belay::InputUse use, const CsvFile& file) const {
+    if (use == belay::InputUse::kPrediction && o_.split != "all" && !columns_.id)
+      host().info("the rows are those of split = \"" + o_.split.string() +
+                  "\", so a prediction's index is no row of the file; 'id' names a column that predictions repeat");
+    const std::vector<std::string>& names = table_.class_names;
+    const bool are_numbers = names == std::vector<std::string>{"0", "1"};
+    if (is_training_ && columns_.label && has_classes() && names.size() == 2 && !are_numbers)
+      host().info("label \"" + file.names()[*columns_.label] + "\": class 0 is \"" + names[0] + "\" and class 1 is \"" +
+                  names[1] +
+                  "\"; F1, AUC and threshold of a model are about class 1, unless its positive_class is another");
+  }
+
   bool has_type(std::size_t column) const {
     const auto entry = entries_.find(column);
     return entry != entries_.end() && !entry->second.type.empty();

@@ -19,8 +19,10 @@ using belay::testing::module_under_test;
 using belay::testing::OptionValues;
 using belay::testing::TemporaryFolder;
 using input_test::error_at_open;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const belay_module& labels_module() { return module_under_test(belay_module_csv); }
 
@@ -130,6 +132,86 @@ TEST_F(CsvLabels, AGapThatOnlyTheEvaluationHasIsFilled) {
       belay::testing::error_of([&] { gaps.spec(); }),
       HasSubstr("g.csv:2:1: column \"a\" is \"NA\", not a number; repair the row, or train with type = \"number\" "
                 "for it in 'columns', which fills gaps"));
+}
+
+class CsvNewCells : public CsvLabels {
+ protected:
+  // The lines that a later input of the model logs, of a table with these rows.
+  std::vector<std::string> said(const OptionValues& trained, const std::string& rows,
+                                belay::InputUse use = belay::InputUse::kPrediction) {
+    InputDriver train(labels_module(), trained);
+    train.spec();
+    InputDriver later(labels_module(), {{"path", folder_.write("later.csv", rows)}});
+    later.learn(train.schema(), use);
+    later.spec();
+    return later.host().logged();
+  }
+  OptionValues colours() { return table("c,x,y\nred,1,p\nblue,2,q\nred,3,p\ngreen,4,q\n"); }
+  std::string later() const { return folder_.file("later.csv"); }
+};
+
+TEST_F(CsvNewCells, WordsThatTheModelDidNotLearnAreNamed) {
+  const std::string warning = "warning: " + later() +
+                              ":3:1: column \"c\": 2 of 3 cells are words that the model did not "
+                              "learn, such as \"RED\" (did you mean \"red\"?)";
+  for (const belay::InputUse use : {belay::InputUse::kPrediction, belay::InputUse::kEvaluation})
+    EXPECT_THAT(said(colours(), "c,x,y\nred,1,p\nRED,1,p\n1.0,2,q\n", use), Contains(HasSubstr(warning)));
+  EXPECT_THAT(said(colours(), "c,x\nred,1\nblue,2\n"), Not(Contains(HasSubstr("did not learn"))));
+  std::string many = "c,x\nRED,1\n";
+  for (int i = 0; i < 20; ++i) many += "red,1\n";
+  EXPECT_THAT(said(colours(), many),
+              Contains(HasSubstr("info: " + later() + ":2:1: column \"c\": 1 of 21 cells is a word")))
+      << "few are usual";
+  const OptionValues ids = colours().with({"columns.c.deliver", "ids"});
+  EXPECT_THAT(said(ids, "c,x\nRED,1\n"), Contains(HasSubstr("column \"c\": 1 of 1 cells is a word")));
+}
+
+TEST_F(CsvNewCells, WordsThatWereTooRareForTheVocabularyAreNamedIfTheyAreMost) {
+  const OptionValues rare = colours().with({"columns.c.min_count", 2});
+  EXPECT_THAT(said(rare, "c,x\nblue,1\nred,2\nred,3\n"), Not(Contains(HasSubstr("did not learn"))));
+  EXPECT_THAT(said(rare, "c,x\nblue,1\nRED,2\nred,3\n"), Contains(HasSubstr("2 of 3 cells are words")));
+}
+
+TEST_F(CsvNewCells, GapsThatTheTrainingDidNotHaveAreNamed) {
+  EXPECT_THAT(said(colours(), "c,x\n,1\nred,2\n"),
+              Contains(HasSubstr("warning: " + later() +
+                                 ":2:1: column \"c\": 1 of 2 cells is a gap, and the training had "
+                                 "none")));
+  EXPECT_THAT(said(colours(), "c,x\nred,\nblue,NA\n"),
+              Contains(HasSubstr("warning: " + later() + ":2:5: column \"x\": 2 of 2 cells are gaps")));
+  EXPECT_THAT(said(colours(), "c,x\nred,\nblue,2\n"), Not(Contains(HasSubstr("cells")))) << "the median fills it";
+}
+
+TEST_F(CsvNewCells, AHelpThatAPredictionCannotFollowIsNotGiven) {
+  EXPECT_THAT(
+      belay::testing::error_of([&] { said(colours(), "c,x\nred,a\nred,b\nred,c\nred,d\nred,e\n"); }),
+      ::testing::AllOf(HasSubstr("the model's training decided the column's type"), Not(HasSubstr("features ="))));
+  const OptionValues dated = table("d,y\n1.2.2020,p\n3.4.2021,q\n")
+                                 .with({"columns.d.type", "date"})
+                                 .with({"columns.d.formats", std::vector<std::string>{"%d.%m.%Y"}});
+  EXPECT_THAT(belay::testing::error_of([&] { said(dated, "d\n2020-02-01\n"); }),
+              HasSubstr("not a date in one of the 'formats' (\"%d.%m.%Y\"); repair the row"));
+}
+
+TEST_F(CsvNewCells, APredictionOfAPartSaysWhatItsIndexIs) {
+  const std::string note = "so a prediction's index is no row of the file; 'id' names a column";
+  InputDriver train(labels_module(), colours());
+  train.spec();
+  const auto has_note = [&](const OptionValues& options) {
+    InputDriver predict(labels_module(), options);
+    predict.learn(train.schema(), belay::InputUse::kPrediction);
+    predict.spec();
+    return predict.host().has_logged(note);
+  };
+  EXPECT_TRUE(has_note(colours().with({"split", "eval"}).with({"every", 2})));
+  EXPECT_FALSE(has_note(colours()));
+}
+
+TEST_F(CsvLabels, TwoClassesAreNamedWithTheirNumbers) {
+  EXPECT_TRUE(has_logged(table("x,y\n1,No\n2,Yes\n3,No\n"),
+                         "label \"y\": class 0 is \"No\" and class 1 is \"Yes\"; F1, AUC and threshold of a model are "
+                         "about class 1, unless its positive_class is another"));
+  EXPECT_FALSE(has_logged(table("x,y\n1,0\n2,1\n3,0\n"), "class 0 is"));
 }
 
 TEST_F(CsvLabels, AColumnWithADotInItsNameHasTheShortForm) {

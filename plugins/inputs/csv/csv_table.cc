@@ -34,20 +34,22 @@ bool changes_as_float32(double x) {
   return std::fabs(x) <= kMostWhole && std::fabs(x - static_cast<double>(static_cast<float>(x))) >= 0.5;
 }
 
-// The least row that was noted for each feature. Several threads note rows.
+// The least row that was noted for each feature, and the number of notes. Several threads note rows.
 class FirstRows {
  public:
-  explicit FirstRows(std::size_t features) : rows_(features) {
+  explicit FirstRows(std::size_t features) : rows_(features), counts_(features) {
     for (auto& row : rows_) row.store(OddNumbers::kNone, std::memory_order_relaxed);
   }
   void note(std::size_t feature, std::int64_t row) noexcept {
+    counts_[feature].fetch_add(1, std::memory_order_relaxed);
     std::int64_t first = rows_[feature].load(std::memory_order_relaxed);
     while (row < first && !rows_[feature].compare_exchange_weak(first, row, std::memory_order_relaxed)) continue;
   }
   std::vector<std::int64_t> take() const { return {rows_.begin(), rows_.end()}; }
+  std::vector<std::int64_t> counts() const { return {counts_.begin(), counts_.end()}; }
 
  private:
-  std::vector<std::atomic<std::int64_t>> rows_;
+  std::vector<std::atomic<std::int64_t>> rows_, counts_;
 };
 
 class RowParser {
@@ -57,7 +59,9 @@ class RowParser {
         columns_(columns),
         numbers_(columns.typed.empty() ? columns.features : std::vector<std::size_t>()),
         changed_(columns.features.size()),
-        leading_zeros_(columns.features.size()) {
+        leading_zeros_(columns.features.size()),
+        new_words_(columns.features.size()),
+        new_gaps_(columns.features.size()) {
     for (const belay::Column& column : columns.typed)
       keeps_number_.push_back(column.type == "number" && column.limits.empty() && column.scale == "none");
     if (columns.label && columns.label_type == LabelType::kFloat) numbers_.push_back(*columns.label);
@@ -87,6 +91,7 @@ class RowParser {
         fail(Code::kDataLoss,
              "[B3038] " + row.place(columns_.features[i]) + ": " + wrong_typed(columns_.features[i], cell, fault));
       if (notes && column.type == "number") note(row, i, values[0], keeps_number_[i]);
+      if (notes && columns_.notes_new) note_new(row, i, column, cell);
       for (const double value : values) *out++ = static_cast<float>(value);
     }
   }
@@ -101,6 +106,12 @@ class RowParser {
   float weight(const Row& row) const { return static_cast<float>(number(row, *columns_.weight)); }
 
   OddNumbers odd_numbers() const { return {changed_.take(), leading_zeros_.take()}; }
+  std::vector<NewCells> new_cells() const {
+    std::vector<NewCells> all;
+    for (std::size_t i = 0; i < columns_.typed.size() && columns_.notes_new; ++i)
+      all.push_back({new_words_.counts()[i], new_gaps_.counts()[i], new_words_.take()[i], new_gaps_.take()[i]});
+    return all;
+  }
 
   // Fails with all faults of the file's cells. This is slow.
   void fail_with_all() const {
@@ -117,7 +128,7 @@ class RowParser {
         columns_.typed.empty() && std::all_of(numbers_.begin(), numbers_.end(),
                                               [&](std::size_t column) { return bad.count(group_of(column)) != 0; });
     if (bad.any() && faults.names_in_first_row && all_columns) file_.fail_by_first_row();
-    bad.fail_if_any(bad.has_many() ? good_features(bad) : "");
+    bad.fail_if_any(bad.has_many() && !columns_.notes_new ? good_features(bad) : "");
   }
 
  private:
@@ -128,6 +139,11 @@ class RowParser {
     if (is_kept && changes_as_float32(x) && belay::read_number(cell, number) == nullptr)
       changed_.note(feature, row.in_file());
     if (belay::has_leading_zero(cell)) leading_zeros_.note(feature, row.in_file());
+  }
+
+  void note_new(const Row& row, std::size_t feature, const belay::Column& column, std::string_view cell) {
+    if (column.is_unknown(cell)) new_words_.note(feature, row.in_file());
+    if (belay::is_gap(column.gaps, cell)) new_gaps_.note(feature, row.in_file());
   }
 
   struct Faults {
@@ -186,8 +202,15 @@ class RowParser {
   }
 
   std::string wrong_typed(std::size_t column, std::string_view text, const char* fault) const {
+    std::string formats;
+    for (std::size_t i = 0; i < columns_.typed.size(); ++i)
+      if (columns_.features[i] == column)
+        for (const std::string& format : columns_.typed[i].formats)
+          formats += (formats.empty() ? " (\"" : ", \"") + format + "\"";
     return "column \"" + file_.columns()[column] + "\" is " + (text.empty() ? "empty" : shown(text)) + ", " +
-           with_mark(text, fault) + "; repair the row, or change the column's entry in 'columns'";
+           with_mark(text, fault) + formats + (formats.empty() ? "" : ")") + "; repair the row" +
+           (columns_.notes_new ? "; the model's training decided the column's type"
+                               : ", or change the column's entry in 'columns'");
   }
 
   std::string wrong_field(std::size_t column, std::string_view text, const char* what) const {
@@ -225,7 +248,7 @@ class RowParser {
   const TableColumns& columns_;
   std::vector<std::size_t> numbers_;  // the columns that must hold numbers
   std::vector<bool> keeps_number_;    // by typed column: a number that is not scaled
-  FirstRows changed_, leading_zeros_;
+  FirstRows changed_, leading_zeros_, new_words_, new_gaps_;
 };
 
 // Returns a table with room for the rows.
@@ -273,6 +296,7 @@ class TableReader {
     if (has_classes() && columns_.classes.empty())
       table_.lone_classes = labels_.lone(), table_.numbered_labels = labels_.numbered();
     table_.odd_numbers = parser_.odd_numbers();
+    table_.new_cells = parser_.new_cells();
     return std::move(table_);
   }
 

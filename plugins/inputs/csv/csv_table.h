@@ -36,6 +36,7 @@ struct TableColumns {
   std::vector<belay::Column> typed = {};  // of the features; empty: they are numbers without gaps
   Scales scales = {};                     // of the features without types; empty: they stay as they are
   belay::Gaps gaps = {};                  // labels that are missing, unless they are classes
+  bool notes_new = false;                 // the table has NewCells
 };
 
 // A label that float32 cannot hold: it changes by more than the rounding of its fraction.
@@ -51,6 +52,13 @@ struct OddNumbers {
   std::vector<std::int64_t> changed, leading_zeros;
 };
 
+// The cells of a typed column that the training did not have: words of a category, and gaps where it had none or all
+// are gaps. The first of each is a row of the file.
+struct NewCells {
+  std::int64_t words = 0, gaps = 0;
+  std::int64_t first_word = OddNumbers::kNone, first_gap = OddNumbers::kNone;
+};
+
 struct Table {
   std::size_t width = 0;        // features of a row
   std::vector<float> features;  // row after row
@@ -63,6 +71,7 @@ struct Table {
   std::optional<ChangedLabel> changed_label;  // the first one of `targets`
   std::int64_t changed_labels = 0;
   OddNumbers odd_numbers;
+  std::vector<NewCells> new_cells;         // by typed column
   std::vector<std::string> ids;            // TableColumns::id, as in the file
   std::vector<float> weights;              // TableColumns::weight
   std::size_t categories = 0;              // ids of a row, of the columns that deliver ids

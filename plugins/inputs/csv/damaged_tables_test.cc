@@ -148,7 +148,8 @@ TEST_F(DamagedTables, AFileThatIsNoTextIsRefusedWithTheByte) {
   for (const bool little : {true, false}) {
     std::string wide = little ? "\xFF\xFE" : "\xFE\xFF";
     for (const char c : text()) wide += little ? std::string{c, '\0'} : std::string{'\0', c};
-    EXPECT_THAT(error(wide), StartsWith("INVALID_ARGUMENT: [B3022] path: '" + path_ + "' is "));
+    EXPECT_EQ(error(wide), "INVALID_ARGUMENT: [B3022] path: '" + path_ +
+                               "' is text in UTF-16; convert it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE > NEW");
   }
 }
 
