@@ -197,7 +197,8 @@ inline std::vector<Part> split_rows(std::int64_t rows, const SplitOptions& o) {
 }
 
 // Returns the part of each row, so that each part has its share of every class, within one row. strata[row] is the
-// class. The names decide the rounding, not the order in the file.
+// class. The names decide the rounding, not the order in the file. The only row of a class is for the training, unless
+// there are folds, which evaluate each row once.
 inline std::vector<Part> split_strata(const std::vector<std::string>& strata, const SplitOptions& o) {
   const auto rows = static_cast<std::int64_t>(strata.size());
   const detail::Shares shares(o);
@@ -208,6 +209,7 @@ inline std::vector<Part> split_strata(const std::vector<std::string>& strata, co
   std::vector<Part> parts(strata.size(), Part::kTrain);
   std::vector<double> owed(shares.share.size(), 0);
   for (const auto& [name, numbers] : members) {
+    if (numbers.size() == 1 && o.folds == 0) continue;
     const std::vector<std::int64_t> count =
         detail::divide_stratum(shares, static_cast<std::int64_t>(numbers.size()), owed);
     std::size_t at = 0;

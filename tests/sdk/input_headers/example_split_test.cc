@@ -129,6 +129,19 @@ TEST(ExampleSplit, EachClassHasItsShareWithinOneRow) {
   EXPECT_EQ(std::set<std::int64_t>(seen.begin(), seen.end()).size(), strata.size());
 }
 
+TEST(ExampleSplit, TheOnlyRowOfAClassIsForTheTraining) {
+  std::vector<std::string> strata(100, "a");
+  for (int i = 0; i < 20; ++i) strata.push_back("lone" + std::to_string(i));
+  for (const std::int64_t seed : {0, 1, 2}) {
+    const std::vector<Part> parts = split_strata(strata, fractions(0.2, 0.1, seed));
+    EXPECT_EQ(std::count(parts.begin() + 100, parts.end(), Part::kTrain), 20);
+    EXPECT_EQ(count(parts, Part::kEval), 20);
+  }
+  std::int64_t evaluated = 0;
+  for (std::int64_t fold = 0; fold < 4; ++fold) evaluated += count(split_strata(strata, fold_of(fold, 4)), Part::kEval);
+  EXPECT_EQ(evaluated, 120) << "folds evaluate each row once";
+}
+
 // Rounding each small class alone would give all of them, or none, an evaluation.
 TEST(ExampleSplit, ManySmallClassesHaveTheirShareTogether) {
   std::vector<std::string> strata;
