@@ -88,6 +88,8 @@ TEST(ConfiguredHead, WeightsOfClassesThatCannotBeMeantAreRefused) {
   const auto error = [](const OptionValues& options, const DeclaredLabel& label, std::int64_t n = 2) {
     return error_of([&] { built(options, label, n); });
   };
+  EXPECT_THAT(error({{"class_weights.yes", 0}, {"class_weights.no", 0}}, two_classes()),
+              HasSubstr("class_weights: each class has the weight 0, so nothing would be trained"));
   EXPECT_THAT(error({{"class_weights.yse", 2}}, two_classes()),
               HasSubstr("the label has no class \"yse\" (did you mean \"yes\"?); it has: \"no\", \"yes\""));
   EXPECT_THAT(error({{"class_weights.yes", -1}}, two_classes()),

@@ -252,6 +252,8 @@ class ConfiguredHead {
         refuse("class_weights." + std::string(o_.class_weights.key(i)) + " must be a number from 0");
       weights[static_cast<std::size_t>(number)] = weight;
     }
+    if (std::count(weights.begin(), weights.end(), 0.0) == n_)
+      refuse("class_weights: each class has the weight 0, so nothing would be trained");
     return weights;
   }
 

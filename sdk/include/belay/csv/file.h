@@ -212,8 +212,10 @@ class BlockReader {
   void refuse_zero(const std::string& text, std::size_t from) const {
     const std::string prefix = "[B3022] path: '" + path_ + "' ";
     const std::size_t zero = text.find('\0', from);
+    const bool is_utf16 = begin_ == 0 && (text.substr(0, 2) == "\xFF\xFE" || text.substr(0, 2) == "\xFE\xFF");
     const std::string is_zero =
-        "is no text file: byte " + std::to_string(begin_ + zero) + " is zero; give a CSV file in UTF-8";
+        is_utf16 ? "is text in UTF-16; convert it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE > NEW"
+                 : "is no text file: byte " + std::to_string(begin_ + zero) + " is zero; give a CSV file in UTF-8";
     const bool begins = begin_ <= kByteOrderMark.size() && from == 0;
     if (zero != text.npos)
       fail(
