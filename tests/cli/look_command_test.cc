@@ -61,6 +61,8 @@ TEST_F(LookCommandTest, WhatIsOddIsNamed) {
                                      : i % 3 == 1 ? "yes"
                                                   : "no"; }),
        "x: one word is spelt in 2 ways: \"Yes \" (10 rows) and \"yes\" (10 rows)\n"},
+      {column(30, [](int i) { return i % 2 == 0 ? "3/4/2021" : "11/12/2021"; }),
+       "type = \"date\" with formats = [\"%m/%d/%Y\"] reads them, and so does \"%d/%m/%Y\", as another day\n"},
       {column(30, [](int i) { return i == 7 ? "many" : std::to_string(i % 9); }),
        "x: 1 row has no number, such as \"many\" (" + path_ + ":9:1); repair the cell, or add the word to 'gaps'\n"},
       {column(30, [](int i) { return i % 2 == 0 ? "2025-01-09" : "09.01.2025"; }),

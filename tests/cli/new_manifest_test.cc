@@ -152,7 +152,31 @@ TEST_F(NewManifestTest, EachPartHasItsShareOfEachClass) {
   every.split = "every";
   EXPECT_THAT(manifest_text(every), Not(HasSubstr("stratify")));
   EXPECT_THAT(manifest_text(wanted(table("20,Bonn,1.01.2025,1,2000,maybe,300\n"), "left")),
-              HasSubstr("\n# Class \"maybe\" has 1 row, so the evaluation may have none of it.\n"));
+              HasSubstr("\n# Class \"maybe\" has 1 row, which is for the training: the evaluation has none of it.\n"));
+}
+
+TEST_F(NewManifestTest, TheRarerOfTwoClassesOfWordsIsThePositiveOne) {
+  std::string rows = "x,y\n";
+  for (int i = 0; i < 40; ++i) rows += std::to_string(i % 9) + (i % 4 == 0 ? ",No\n" : ",Yes\n");
+  EXPECT_THAT(manifest_text(wanted(rows, "y")), HasSubstr("\npositive_class = \"No\"  # F1, AUC and threshold are"));
+  std::string numbers = "x,y\n";
+  for (int i = 0; i < 40; ++i) numbers += std::to_string(i % 9) + (i % 4 == 0 ? ",0\n" : ",1\n");
+  EXPECT_THAT(manifest_text(wanted(numbers, "y")), Not(HasSubstr("positive_class")));
+}
+
+TEST_F(NewManifestTest, DatesThatTwoFormatsReadAreSaid) {
+  std::string rows = "when,y\n";
+  for (int i = 0; i < 40; ++i)
+    rows += "0" + std::to_string(i % 9 + 1) + "/1" + std::to_string(i % 3) + "/2021," + std::to_string(i % 2) + "\n";
+  EXPECT_THAT(manifest_text(wanted(rows, "y")),
+              ::testing::AllOf(HasSubstr("formats = [\"%m/%d/%Y\"]"), HasSubstr("; or \"%d/%m/%Y\": other days\n")));
+}
+
+TEST_F(NewManifestTest, AHeaderInsideOfATableIsRefused) {
+  std::string rows = "x,y\n";
+  for (int i = 0; i < 40; ++i) rows += (i == 20 ? "x,y\n" : "") + std::to_string(i % 9) + ",a\n";
+  EXPECT_THAT(error_of([&] { manifest_text(wanted(rows, "y")); }),
+              HasSubstr(":22:1: this row repeats the names of the columns; remove it; 1 row cannot be read"));
 }
 
 TEST_F(NewManifestTest, ATableWithoutAFeatureIsRefused) {

@@ -25,8 +25,10 @@ std::string rows_text(std::int64_t rows) { return count_text(static_cast<std::ui
 // A cell in lower case, with one blank between words and none around them.
 std::string plain_spelling(std::string_view cell) {
   std::string plain;
-  for (const char c : cell) {
-    const bool blank = c == ' ' || c == '\t' || c == '_' || c == '-';
+  for (std::size_t i = 0; i < cell.size(); ++i) {
+    const char c = cell[i];
+    const bool inside = i != 0 && i + 1 != cell.size();  // "A-" is no "A"
+    const bool blank = c == ' ' || c == '\t' || (inside && (c == '_' || c == '-'));
     if (blank && (plain.empty() || plain.back() == ' ')) continue;
     plain += blank ? ' ' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   }
@@ -214,15 +216,20 @@ void ColumnNotes::note_dates(ColumnProfile& column) const {
   std::string format;
   for (const auto& [i, rows] : formats_)
     if (rows > most) most = rows, format = other_dates()[i];
+  for (const auto& [i, rows] : formats_)
+    if (rows == most && other_dates()[i] != format) column.other_formats.push_back(other_dates()[i]);
   if (most == 0 || 2 * (most + iso_dates_) < rows_ - missing_.rows) return;
   column.type = "date";
   column.formats = {format};
   if (iso_dates_ > 0) column.formats.emplace_back("%Y-%m-%d");
-  std::string list;
+  std::string list, others;
   for (const std::string& one : column.formats) list += (list.empty() ? "" : ", ") + double_quoted(one);
+  for (const std::string& one : column.other_formats)
+    others += ", and so does " + double_quoted(one) + ", as another day";
   column.odd.push_back(
       (iso_dates_ > 0 ? "it has dates of ISO 8601 and dates such as " : "its cells are dates such as ") +
-      shown_cell(words_.first) + " (" + words_.place + "); type = \"date\" with formats = [" + list + "] reads them");
+      shown_cell(words_.first) + " (" + words_.place + "); type = \"date\" with formats = [" + list + "] reads them" +
+      others);
 }
 
 void ColumnNotes::note_words(ColumnProfile& column) const {
@@ -249,7 +256,7 @@ void ColumnNotes::note_words(ColumnProfile& column) const {
 }
 
 void ColumnNotes::note_spellings(ColumnProfile& column) const {
-  if (words_.rows == 0 || column.type == "text" || column.many) return;
+  if (column.type != "category" || column.many) return;
   std::map<std::string, Counts> groups;
   for (const auto& entry : column.words) groups[plain_spelling(entry.first)].push_back(entry);
   std::size_t shown = 0;

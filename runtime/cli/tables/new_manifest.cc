@@ -118,7 +118,9 @@ std::string comment_of(const ColumnProfile& column) {
   for (const std::string& word : column.strangers) words += (words.empty() ? "; these become gaps: " : ", ") + word;
   const std::string code =
       column.leading_zero.empty() ? "" : "; if cells such as " + column.leading_zero + " are codes: category";
-  return column.values + gaps + words + code;
+  std::string formats;
+  for (const std::string& format : column.other_formats) formats += "; or \"" + format + "\": other days";
+  return column.values + gaps + words + code + formats;
 }
 
 // Returns how the manifest names a column: by its number if the name is empty or occurs twice. A number that is the
@@ -163,11 +165,12 @@ void check_features(const TableProfile& table, std::size_t label) {
 }
 
 // A fifth of fewer than five rows may be none.
-std::string rare_classes(const ColumnProfile& label) {
+std::string rare_classes(const NewManifest& m, const ColumnProfile& label) {
   std::string text;
   for (const auto& [word, rows] : label.rare)
     text += "# Class " + toml_string(word) + " has " + count_text(static_cast<std::uint64_t>(rows), "row") +
-            ", so the evaluation may have none of it.\n";
+            (rows == 1 && m.split != "every" ? ", which is for the training: the evaluation has none of it.\n"
+                                             : ", so the evaluation may have none of it.\n");
   return text;
 }
 
@@ -184,10 +187,18 @@ std::string files_of_input(const NewManifest& m, char delimiter, bool has_classe
   return text + "eval_fraction = 0.2           # share of the rows that is for the evaluation\n";
 }
 
-std::string model_of(const NewManifest& m, bool has_classes) {
-  if (!m.has_tabular) return "[model]\nplugin = \"mlp\"\nhidden = [64, 32]\n";
+// Returns the line `positive_class` for two classes of words: the rarer one. Else nothing.
+std::string positive_class(const ColumnProfile& label) {
+  if (label.type == "number" || label.words.size() != 2) return "";
+  return "positive_class = " + toml_string(label.words[1].first) + "  # F1, AUC and threshold are about it\n";
+}
+
+std::string model_of(const NewManifest& m, const ColumnProfile& label, bool has_classes) {
+  if (!m.has_tabular)
+    return "[model]\nplugin = \"mlp\"\nhidden = [64, 32]\n" + (has_classes ? positive_class(label) : "");
   return std::string("[model]\nplugin = \"tabular\"\nhidden = [64, 32]\n") +
-         (has_classes ? "loss = \"cross_entropy\"\n" : "loss = \"squared\"\nlabel_scale = \"standard\"\n");
+         (has_classes ? "loss = \"cross_entropy\"\n" + positive_class(label)
+                      : "loss = \"squared\"\nlabel_scale = \"standard\"\n");
 }
 
 // Names of manifests may have capitals, unlike those of plugins.
@@ -221,7 +232,7 @@ std::string manifest_text(const NewManifest& m) {
   const std::string max_steps = std::to_string(100 * period), files = files_of_input(m, delimiter, has_classes);
   std::string text =
       "# Predicts " + toml_string(label.name) + " by the other columns of " + std::to_string(table.rows) + " rows.\n" +
-      (has_classes ? rare_classes(label) : "") +
+      (has_classes ? rare_classes(m, label) : "") +
       "[run]\nmode = \"train_and_evaluate\"\ndir = " + toml_string("runs/" + m.name) + "\nmax_steps = " + max_steps +
       "\n\n[input.train]\n" + files + "label = " + toml_string(reference_to(file, at)) + "\nlabel_type = \"" +
       (has_classes ? "class" : "float") + "\"\n" + (has_classes ? classes_of(label) : "") +
@@ -229,7 +240,7 @@ std::string manifest_text(const NewManifest& m) {
       std::to_string(kBatch) + "\nshuffle = true\n\n";
   text += "[input.train.columns]\n" + columns_of(file, table, at, m.has_tabular);
   text += "\n[input.eval]\n" + files + "split = \"eval\"\nbatch_size = 500\nepochs = 1\n\n";
-  text += model_of(m, has_classes);
+  text += model_of(m, label, has_classes);
   text +=
       "\n[optimizer]\nname = \"adam\"\nlearning_rate = 0.001\n\n[checkpoint]\nsave_steps = " + std::to_string(period) +
       "\nkeep_best = 1\nbest_metric = \"eval/loss\"\n\n[[hooks]]\nplugin = \"early_stopping\"\ntensor = "

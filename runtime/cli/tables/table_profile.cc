@@ -55,6 +55,11 @@ TableProfile profile_table(const csv::File& file, std::optional<std::size_t> lab
         if (table.damaged++ == 0) table.damage = fault->message();
         continue;
       }
+      if (std::equal(cells.views.begin(), cells.views.end(), file.columns().begin(), file.columns().end())) {
+        if (table.damaged++ == 0)
+          table.damage = block.place(row, 0) + ": this row repeats the names of the columns; remove it";
+        continue;
+      }
       for (std::size_t i = 0; i < notes.size(); ++i)
         notes[i].add(cells.views[i], label && *label != i ? cells.views[*label] : std::string_view(), block, row, i);
     }

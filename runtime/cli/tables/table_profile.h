@@ -22,6 +22,7 @@ struct ColumnProfile {
   std::string values;                                       // "18 to 92", or the most frequent words with their rows
   std::vector<std::pair<std::string, std::int64_t>> words;  // most frequent first, at most ten
   std::vector<std::string> formats;                         // of dates, if they are not all of ISO 8601
+  std::vector<std::string> other_formats;                   // that read as many of these dates, as other days
   std::vector<std::string> strangers;                       // cells of numbers or dates that are none; at most 20
   bool more_strangers = false;                              // there are more
   std::string leading_zero;                                 // the first number with leading zeros; empty: there is none
@@ -53,7 +54,8 @@ TableFiles table_files(const Given& given, const std::string& command, std::vect
 // Opens the files. `delimiter` becomes the one that is used.
 csv::File open_table(const TableFiles& table, char& delimiter);
 
-// Reads all rows. Damaged rows are counted and left out. `label` is the column to compare with others.
+// Reads all rows. Damaged rows are counted and left out, and so are rows that repeat the header. `label` is the column
+// to compare with others.
 TableProfile profile_table(const csv::File& file, std::optional<std::size_t> label, const Gaps& gaps);
 
 }  // namespace belay::runtime

@@ -205,6 +205,15 @@ TEST(Columns, AMonthMayBeANameAndAnHourOneOfTwelve) {
   }
 }
 
+TEST(Columns, NumbersThatTouchHaveAllOfTheirDigits) {
+  Moment m;
+  ASSERT_TRUE(belay::parse_date({"%Y%m%d"}, "20210304", m));
+  EXPECT_EQ(m.text(), "2021-03-04T00");
+  EXPECT_FALSE(belay::parse_date({"%Y%m%d"}, "2021034", m));
+  EXPECT_FALSE(belay::parse_date({"%Y%m%d"}, "202134", m));
+  EXPECT_TRUE(belay::parse_date({"%d.%m.%Y %H:%M"}, "4.3.2021 5:07", m));
+}
+
 TEST(Columns, DatesAreReadInTheFirstFormatThatFits) {
   Moment moment;
   EXPECT_TRUE(belay::parse_date({"%d.%m.%Y", "%m/%d/%Y %H:%M:%S"}, "9.1.2025", moment));
@@ -319,6 +328,7 @@ TEST(Columns, DatesOfOtherFormatsAreFoundWithTheirTimes) {
   EXPECT_THAT(formats("15.04.21"), ElementsAre("%d.%m.%y"));
   EXPECT_THAT(formats("9/13/21"), ElementsAre("%m/%d/%y"));
   EXPECT_THAT(formats("5/6/2021"), ElementsAre("%m/%d/%Y", "%d/%m/%Y"));
+  EXPECT_THAT(formats("9/13/2021 3:15PM"), ElementsAre("%m/%d/%Y %I:%M%p"));
   EXPECT_THAT(formats("13-Sep-21"), ElementsAre("%d-%b-%y"));
   EXPECT_THAT(formats("13 September 2021"), ElementsAre("%d %b %Y"));
   EXPECT_THAT(formats("Sep 13, 2021 3:15 PM"), ElementsAre("%b %d, %Y %I:%M %p"));

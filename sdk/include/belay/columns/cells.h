@@ -188,7 +188,9 @@ inline bool parse_format(std::string_view format, std::string_view text, Moment&
                           : what == 'I' ? of_twelve
                           : what == 'M' ? minute
                                         : second;
-    const std::size_t least = what == 'Y' ? 4 : what == 'y' ? 2 : 1, most = what == 'Y' ? 4 : 2;
+    // Without a character between two numbers, as in "%Y%m%d", each has all of its digits.
+    const bool touches = (i + 1 < format.size() && format[i + 1] == '%') || (i >= 3 && format[i - 3] == '%');
+    const std::size_t most = what == 'Y' ? 4 : 2, least = what == 'Y' || what == 'y' || touches ? most : 1;
     if (!take_digits(text, least, most, value)) return false;
     if (what == 'y') value += value < 69 ? 2000 : 1900;
     if (what == 'I' && (value < 1 || value > 12)) return false;

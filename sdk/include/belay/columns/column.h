@@ -41,6 +41,10 @@ struct Column {
   const char* write(std::string_view cell, double* out) const;
   // Writes the id of a category's cell. The same.
   const char* id_of(std::string_view cell, std::int64_t& id) const;
+  // True for a category's word that is none of the training's words. Those of hashes are all known.
+  bool is_unknown(std::string_view cell) const {
+    return type == "category" && hash_buckets.empty() && !is_gap(gaps, cell) && index_.find(cell) == index_.end();
+  }
   std::int64_t ids() const { return word_count() + 2; }
   // Returns the words by id, those for unknown words and gaps too. Empty: the ids are hashes.
   std::vector<std::string> words_by_id() const;

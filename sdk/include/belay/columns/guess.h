@@ -21,7 +21,7 @@ inline namespace v0 {
 inline const std::vector<std::string>& other_dates() {
   static const std::vector<std::string> all = [] {
     std::vector<std::string> formats;
-    for (const char* time : {"", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p"})
+    for (const char* time : {"", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p", " %I:%M:%S%p"})
       for (const char* day : {"%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d.%m.%y", "%m/%d/%y",
                               "%d/%m/%y", "%d-%m-%y", "%d-%b-%Y", "%d %b %Y", "%b %d, %Y", "%b %d %Y", "%d-%b-%y"})
         formats.push_back(std::string(day) + time);
@@ -162,8 +162,13 @@ class MisreadCells {
     const auto most =
         std::max_element(dates_.begin(), dates_.end(), [](const Cells& a, const Cells& b) { return a.rows < b.rows; });
     if (most == dates_.end() || !most->are_many(cells)) return "";
-    return "its cells are dates, such as " + most->text() + ", and are words here; type = \"date\" with formats = [\"" +
-           other_dates()[static_cast<std::size_t>(most - dates_.begin())] + "\"] reads them";
+    const std::string& format = other_dates()[static_cast<std::size_t>(most - dates_.begin())];
+    std::string text = "its cells are dates, such as " + most->text() +
+                       ", and are words here; type = \"date\" with formats = [\"" + format + "\"] reads them";
+    for (std::size_t i = 0; i < dates_.size(); ++i)
+      if (&dates_[i] != &*most && dates_[i].rows == most->rows)
+        text += ", and so does \"" + other_dates()[i] + "\", as another day";
+    return text;
   }
   // Returns what is wrong if any of the cells is such a number, for a column of numbers. Empty: none is.
   std::string some_numbers_text() const {
