@@ -386,7 +386,7 @@ class Csv final : public belay::Input {
     for (const std::string& name : names)
       if (!seen.insert(name).second)
         fail(Code::kInvalidArgument, "[B3042] columns: two features of '" + path() + "' are called \"" + name +
-                                         "\": a column, and a word or a gap of another one; rename the column");
+                                         "\": a column, and a word, a gap or a part of another one; rename the column");
     return names;
   }
 

@@ -112,8 +112,9 @@ TEST_F(CsvLabels, CategoriesOfSimilarNamesAreTwoFeatures) {
 }
 
 TEST_F(CsvLabels, TwoFeaturesOfOneNameAreRefusedWithTheFix) {
-  EXPECT_THAT(error_at_open(labels_module(), table("a,a=b,y\nb,1,p\nc,2,q\n")),
-              HasSubstr("t.csv' are called \"a=b\": a column, and a word or a gap of another one; rename the column"));
+  EXPECT_THAT(
+      error_at_open(labels_module(), table("a,a=b,y\nb,1,p\nc,2,q\n")),
+      HasSubstr("t.csv' are called \"a=b\": a column, and a word, a gap or a part of another one; rename the column"));
 }
 
 TEST_F(CsvLabels, AGapThatOnlyTheEvaluationHasIsFilled) {

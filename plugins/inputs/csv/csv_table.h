@@ -52,8 +52,8 @@ struct OddNumbers {
   std::vector<std::int64_t> changed, leading_zeros;
 };
 
-// The cells of a typed column that the training did not have: words of a category, and gaps where it had none or all
-// are gaps. The first of each is a row of the file.
+// The cells of a typed column that the model may not know: words that are none of its vocabulary, and gaps. The first
+// of each is a row of the file.
 struct NewCells {
   std::int64_t words = 0, gaps = 0;
   std::int64_t first_word = OddNumbers::kNone, first_gap = OddNumbers::kNone;
