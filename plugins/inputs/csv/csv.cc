@@ -319,8 +319,8 @@ class Csv final : public belay::Input {
     });
   }
 
-  // Names the columns whose cells the training did not have. A model knows nothing of such a word, and an embedding of
-  // it was never trained. A few words that are unknown are usual.
+  // Names the columns whose cells the training did not have. A model knows nothing of such a word, and the word's
+  // embedding was never trained. A few unknown words are usual.
   void warn_of_new_cells(const CsvFile& file) const {
     for (std::size_t i = 0; i < table_.new_cells.size(); ++i) {
       const NewCells& cells = table_.new_cells[i];
@@ -348,7 +348,7 @@ class Csv final : public belay::Input {
     }
   }
 
-  // Says what the numbers of rows and classes mean where a reader of the results may take another meaning.
+  // Explains numbers of rows and of classes that a reader of the results could misunderstand.
   void say_rows_and_classes(belay::InputUse use, const CsvFile& file) const {
     if (use == belay::InputUse::kPrediction && o_.split != "all" && !columns_.id)
       host().info("the rows are those of split = \"" + o_.split.string() +

@@ -35,7 +35,7 @@ bool concerns_training(const std::string& key) {
   return !key.starts_with("input.predict.") && !key.starts_with("predict.");
 }
 
-// The value of an input's text option; empty: it is not set.
+// Returns the value of an input's text option; empty: it is not set.
 std::string text_of(const ResolvedPlugin& input, std::string_view option) {
   for (std::uint64_t i = 0; i < input.options.size(); ++i) {
     const belay_named_value& given = input.options.data()[i];
@@ -47,7 +47,7 @@ std::string text_of(const ResolvedPlugin& input, std::string_view option) {
   return "";
 }
 
-// Whether one more row of its files may move others of the input to another part. The options are the SDK's
+// Returns true if one more row of the input's files may move other rows to another part. The options are the SDK's
 // (belay/column_split.h). Groups and words of a column stay in their part.
 bool splits_by_all_rows(const ResolvedPlugin& input) {
   const std::string part = text_of(input, "split"), by = text_of(input, "split_by");

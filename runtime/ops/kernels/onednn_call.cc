@@ -18,7 +18,8 @@ void fail_onednn(const std::string& what, const dnnl::error& error) {
 
 namespace {
 
-// Makes oneDNN write the code of its matrix products, which takes 6 MiB. Otherwise the threads of a step write it.
+// Makes oneDNN write the code of its matrix products, which takes 6 MiB. Otherwise the threads of the first step write
+// it.
 bool write_code_of_products() {
   constexpr dnnl_dim_t kSize = 8;
   float a[kSize * kSize] = {}, b[kSize * kSize] = {}, c[kSize * kSize] = {};
