@@ -13,7 +13,6 @@
 #include <belay/decode_pool.h>
 #include <belay/example_order.h>
 #include <belay/label_facts.h>
-#include <belay/nearest.h>
 #include <belay/plugin.h>
 
 #include <algorithm>
@@ -319,33 +318,9 @@ class Csv final : public belay::Input {
     });
   }
 
-  // Names the columns whose cells the training did not have. A model knows nothing of such a word, and the word's
-  // embedding was never trained. A few unknown words are usual.
   void warn_of_new_cells(const CsvFile& file) const {
-    for (std::size_t i = 0; i < table_.new_cells.size(); ++i) {
-      const NewCells& cells = table_.new_cells[i];
-      const belay::Column& column = columns_.typed[i];
-      const auto say = [&](std::int64_t count, std::int64_t first, const std::string& what) {
-        const std::string text = file.place(first, columns_.features[i]) + ": column \"" + column.name +
-                                 "\": " + std::to_string(count) + " of " + std::to_string(row_count_) + " cells " +
-                                 what;
-        if (10 * count >= row_count_)
-          host().warning(text);
-        else
-          host().info(text);
-      };
-      // With 'min_count' or 'max_size' the training had such words, too.
-      if (cells.words != 0 && (!column.has_unknown || 2 * cells.words >= row_count_)) {
-        const std::string word = file.fields(cells.first_word)[columns_.features[i]];
-        say(cells.words, cells.first_word,
-            std::string(cells.words == 1 ? "is a word" : "are words") + " that the model did not learn, such as \"" +
-                word + "\"" + belay::did_you_mean(word, column.words));
-      }
-      const bool all_gaps = cells.gaps == row_count_;
-      if (cells.gaps != 0 && ((column.type == "category" && !column.has_gaps) || all_gaps))
-        say(cells.gaps, cells.first_gap,
-            std::string(cells.gaps == 1 ? "is a gap" : "are gaps") + (all_gaps ? "" : ", and the training had none"));
-    }
+    for (const NewCellsNote& note : new_cells_notes(file, columns_, table_.new_cells, row_count_))
+      note.are_many ? host().warning(note.text) : host().info(note.text);
   }
 
   // Explains numbers of rows and of classes that a reader of the results could misunderstand.

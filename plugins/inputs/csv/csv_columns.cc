@@ -2,6 +2,7 @@
 #include "csv_columns.h"
 
 #include <belay/error.h>
+#include <belay/nearest.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -96,6 +97,33 @@ std::vector<belay::Column> fit_columns(const CsvFile& file, const std::vector<st
     }
   }
   return fitted;
+}
+
+std::vector<NewCellsNote> new_cells_notes(const CsvFile& file, const TableColumns& columns,
+                                          const std::vector<NewCells>& new_cells, std::int64_t rows) {
+  std::vector<NewCellsNote> notes;
+  for (std::size_t i = 0; i < new_cells.size(); ++i) {
+    const NewCells& cells = new_cells[i];
+    const belay::Column& column = columns.typed[i];
+    const std::size_t place = columns.features[i];
+    const auto say = [&](std::int64_t count, std::int64_t first, const std::string& what) {
+      notes.push_back({10 * count >= rows, file.place(first, place) + ": column \"" + column.name +
+                                               "\": " + std::to_string(count) + " of " + std::to_string(rows) +
+                                               " cells " + what});
+    };
+    // With 'min_count' or 'max_size' the training had such words, too.
+    if (cells.words != 0 && (!column.has_unknown || 2 * cells.words >= rows)) {
+      const std::string word = file.fields(cells.first_word)[place];
+      say(cells.words, cells.first_word,
+          std::string(cells.words == 1 ? "is a word" : "are words") + " that the model did not learn, such as \"" +
+              word + "\"" + belay::did_you_mean(word, column.words));
+    }
+    const bool all_gaps = cells.gaps == rows;
+    if (cells.gaps != 0 && ((column.type == "category" && !column.has_gaps) || all_gaps))
+      say(cells.gaps, cells.first_gap,
+          std::string(cells.gaps == 1 ? "is a gap" : "are gaps") + (all_gaps ? "" : ", and the training had none"));
+  }
+  return notes;
 }
 
 }  // namespace csv_input

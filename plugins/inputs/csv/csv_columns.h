@@ -29,4 +29,13 @@ std::vector<belay::Column> fit_columns(const CsvFile& file, const std::vector<st
                                        const std::vector<belay::ColumnOptions>& columns,
                                        std::vector<std::string>& only_gaps);
 
+struct NewCellsNote {
+  bool are_many = false;  // a tenth of the rows or more
+  std::string text;       // with the place of the first cell
+};
+// Names the columns whose cells the training did not have, in so many rows. A model knows nothing of such a word, and
+// the word's embedding was never trained. A few unknown words are usual.
+std::vector<NewCellsNote> new_cells_notes(const CsvFile& file, const TableColumns& columns,
+                                          const std::vector<NewCells>& new_cells, std::int64_t rows);
+
 }  // namespace csv_input

@@ -107,9 +107,12 @@ class RowParser {
 
   OddNumbers odd_numbers() const { return {changed_.take(), leading_zeros_.take()}; }
   std::vector<NewCells> new_cells() const {
+    if (!columns_.notes_new) return {};
+    const auto words = new_words_.counts(), gaps = new_gaps_.counts();
+    const auto first_words = new_words_.take(), first_gaps = new_gaps_.take();
     std::vector<NewCells> all;
-    for (std::size_t i = 0; i < columns_.typed.size() && columns_.notes_new; ++i)
-      all.push_back({new_words_.counts()[i], new_gaps_.counts()[i], new_words_.take()[i], new_gaps_.take()[i]});
+    for (std::size_t i = 0; i < columns_.typed.size(); ++i)
+      all.push_back({words[i], gaps[i], first_words[i], first_gaps[i]});
     return all;
   }
 
